@@ -1,0 +1,1 @@
+# Installation: written by the packaging step.

@@ -1,0 +1,59 @@
+# All compiler flags, and the targets of the library.
+#
+#   rafter_objects   every source of include/, jit/, runtime/, kernels/ (compiled once, position independent)
+#   rafter           librafter.so     only RAFTER_EXPORT symbols are visible
+#   rafter_static    librafter.a      also what roofline, bench, cli and tests link: they see hidden symbols
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+  endif()
+endif()
+
+# Flags of every target of ours. No -march: all vector code is emitted at run time.
+add_library(rafter_flags INTERFACE)
+target_compile_options(rafter_flags INTERFACE -Wall -Wextra -Wshadow -fvisibility=hidden
+                       $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+if(RAFTER_WERROR)
+  target_compile_options(rafter_flags INTERFACE -Werror)
+endif()
+if(RAFTER_SANITIZE)
+  target_compile_options(rafter_flags INTERFACE -fsanitize=${RAFTER_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(rafter_flags INTERFACE -fsanitize=${RAFTER_SANITIZE})
+endif()
+
+function(rafter_add_library_targets)
+  add_library(rafter_objects OBJECT)
+  target_include_directories(rafter_objects PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(rafter_objects SYSTEM PUBLIC ${RAFTER_XBYAK_INCLUDE_DIR})
+  target_link_libraries(rafter_objects PRIVATE rafter_flags OpenMP::OpenMP_CXX Threads::Threads)
+
+  add_library(rafter SHARED $<TARGET_OBJECTS:rafter_objects>)
+  add_library(rafter_static STATIC $<TARGET_OBJECTS:rafter_objects>)
+  set_target_properties(rafter PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  set_target_properties(rafter_static PROPERTIES OUTPUT_NAME rafter)
+  foreach(target rafter rafter_static)
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                               $<INSTALL_INTERFACE:include>)
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX Threads::Threads)
+  endforeach()
+  add_library(rafter::rafter ALIAS rafter)
+  add_library(rafter::rafter_static ALIAS rafter_static)
+
+  # For code inside the project that may look behind the public headers.
+  add_library(rafter_internal INTERFACE)
+  target_link_libraries(rafter_internal INTERFACE rafter_flags rafter_static OpenMP::OpenMP_CXX
+                        Threads::Threads)
+  target_include_directories(rafter_internal INTERFACE ${PROJECT_SOURCE_DIR})
+  target_include_directories(rafter_internal SYSTEM INTERFACE ${RAFTER_XBYAK_INCLUDE_DIR})
+endfunction()

@@ -1,0 +1,157 @@
+// rafter/conv.h: 2-D convolution (and 1-D as h = 1), forward, f32.
+//
+//   rafter::ConvDesc desc{.ic = 64, .oc = 64, .in = {56, 56}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}};
+//   auto conv = rafter::Conv::Create(desc);
+//   auto weights = conv->PackWeights(oihw, nullptr);
+//   rafter::Status status = conv->Run(src, *weights, dst);
+//
+// The operation is a cross-correlation, as in every framework:
+//   dst[n][g*OC/G+o][y][x] = post_ops(bias[o] + sum over i, kh, kw of
+//       src[n][g*IC/G+i][y*stride.h - pad.top + kh*dilation.h][x*stride.w - pad.left + kw*dilation.w]
+//       * weights[g*OC/G+o][i][kh][kw]),  inputs outside the image count as zero and are never touched.
+// Output size: floor((in + pad - (dilation * (kernel - 1) + 1)) / stride) + 1 in each direction.
+//
+// The result has the same bits for any thread count, batch split and image size around the same window:
+// every sum runs over blocks of 16 input channels, kernel rows, kernel columns, channels of the block,
+// starts from zero, and the bias is added last.
+#ifndef RAFTER_CONV_H_
+#define RAFTER_CONV_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "rafter/cpu.h"
+#include "rafter/export.h"
+#include "rafter/memory_pool.h"
+#include "rafter/post_ops.h"
+#include "rafter/status.h"
+#include "rafter/tensor.h"
+#include "rafter/threads.h"
+
+namespace rafter {
+
+struct Size2 {
+  int64_t h = 1, w = 1;
+  bool operator==(const Size2&) const = default;
+};
+
+struct Padding {
+  int64_t top = 0, left = 0, bottom = 0, right = 0;
+  bool operator==(const Padding&) const = default;
+};
+
+// A convolution problem. Sizes in elements; ic and oc are totals over all groups; dilation 1 is a dense
+// kernel (as in ONNX and PyTorch; oneDNN's 0).
+struct ConvDesc {
+  int64_t n = 1, groups = 1, ic = 0, oc = 0;
+  Size2 in{1, 0}, kernel{1, 1}, stride{1, 1}, dilation{1, 1};
+  Padding pad;
+  TensorFormat src, dst;
+  DataType type = DataType::kF32;
+  bool bias = false;  // whether FLOPs and bytes count one; PackWeights accepts a null bias either way
+  PostOps post_ops;   // applied in the order given
+};
+
+// Which arithmetic an algorithm may use. kStrict: only direct summation. kDefault: also algorithms with
+// a published error bound (none yet).
+enum class Accuracy : uint8_t { kDefault, kStrict };
+
+struct ConvOptions {
+  int threads = 0;               // threads the plan is laid out for; 0 = those of OpenMpThreads()
+  Accuracy accuracy = Accuracy::kDefault;
+  // Name of the only algorithm to be tried ("reference", "direct", "pointwise"); empty: the cheapest.
+  // kUnsupported when it refuses the problem.
+  std::string algorithm;
+};
+
+struct PackOptions {
+  bool flush_denormals = false;  // denormal weights and biases become zero of the same sign
+  MemoryPool* pool = nullptr;    // null: MemoryPool::Default()
+};
+
+// Weights in the order in which an algorithm reads them. The format depends on the algorithm, the vector
+// width, groups, ic, oc and kernel only, so one object serves every image size, batch and thread count.
+// Immutable and shared: copies are cheap, concurrent use is safe.
+class RAFTER_EXPORT PackedWeights {
+ public:
+  PackedWeights() noexcept;
+  // The whole object as bytes, with a header that carries format, version and checksum: may be stored
+  // and given to FromBytes later, on a machine with the same vector width.
+  std::span<const std::byte> bytes() const noexcept;
+  // Copies `bytes`. kInvalidArgument when they are not packed weights of this version or are damaged.
+  static Result<PackedWeights> FromBytes(std::span<const std::byte> bytes,
+                                         MemoryPool* pool = nullptr);
+  // For the library's own use.
+  struct Rep;
+  explicit PackedWeights(std::shared_ptr<const Rep> rep) noexcept;
+  const Rep* rep() const noexcept { return rep_.get(); }
+
+ private:
+  std::shared_ptr<const Rep> rep_;
+};
+
+// What may differ between two calls of the same plan.
+struct RunOptions {
+  // One pointer per kResidualAdd of the post-ops, in their order.
+  std::span<const float* const> residuals;
+  // At least scratch_bytes(), aligned to 64 bytes. Empty: taken from `pool`.
+  std::span<std::byte> scratch;
+  MemoryPool* pool = nullptr;       // null: MemoryPool::Default()
+  ParallelFor* threads = nullptr;   // null: OpenMpThreads()
+  int max_threads = 0;              // upper limit for this call; 0 = the plan's own count
+};
+
+// A planned convolution. Immutable: Run may be called from several threads at the same time.
+class RAFTER_EXPORT Conv {
+ public:
+  // Errors: kInvalidArgument (names field, value, what is allowed), kUnsupported (a forced algorithm
+  // refused), kOutOfMemory. Every valid problem gets a plan.
+  static Result<Conv> Create(const ConvDesc& desc, const ConvOptions& options = {});
+
+  // Packs dense weights of shape [oc][ic/groups][kernel.h][kernel.w] and `bias` [oc] (null: zeros).
+  Result<PackedWeights> PackWeights(const float* oihw, const float* bias,
+                                    const PackOptions& options = {}) const;
+
+  // src and dst have the shapes, layouts and strides of the description, are aligned to 4 bytes and do
+  // not overlap. Allocates nothing when scratch is given or the pool is warm. With n == 0: success, no work.
+  // kInvalidArgument: a null or misaligned pointer, scratch too small, weights packed for another layer
+  // or vector width, wrong number of residuals.
+  Status Run(const float* src, const PackedWeights& weights, float* dst,
+             const RunOptions& options = {}) const noexcept;
+
+  // Bytes of scratch that one Run needs (0 for most plans).
+  size_t scratch_bytes() const noexcept;
+  const ConvDesc& desc() const noexcept;
+  Size2 output_size() const noexcept;
+  // Name of the chosen algorithm: "direct", "pointwise", "reference", …
+  const char* algorithm() const noexcept;
+  // Name of the kernel that does most of the work, e.g. "direct_f32_avx2_px6_oc2v_relu".
+  const std::string& kernel_name() const noexcept;
+  // The instruction set that the kernels use; kNone for the reference.
+  Isa isa() const noexcept;
+  // Threads that Run uses when nothing limits it.
+  int threads() const noexcept;
+  // Every algorithm with "chosen", its predicted time, or the reason why it refused; tiles, order of the
+  // sum, kernels. Text for people, one fact per line.
+  std::string Explain() const;
+
+  struct Impl;  // for the library's own use
+  explicit Conv(std::shared_ptr<const Impl> impl) noexcept;
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+// The same listing without keeping a plan. For an invalid description: the error.
+RAFTER_EXPORT Result<std::string> Explain(const ConvDesc& desc, const ConvOptions& options = {});
+
+// Drops all compiled kernels that no plan uses (they are kept for reuse otherwise, least recently used
+// first to go beyond a cap of 64 MiB of code).
+RAFTER_EXPORT void ClearKernelCache() noexcept;
+
+}  // namespace rafter
+
+#endif  // RAFTER_CONV_H_

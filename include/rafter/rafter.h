@@ -1,0 +1,15 @@
+// rafter/rafter.h: everything.
+#ifndef RAFTER_RAFTER_H_
+#define RAFTER_RAFTER_H_
+
+#include "rafter/conv.h"         // IWYU pragma: export
+#include "rafter/cost.h"         // IWYU pragma: export
+#include "rafter/cpu.h"          // IWYU pragma: export
+#include "rafter/memory_pool.h"  // IWYU pragma: export
+#include "rafter/post_ops.h"     // IWYU pragma: export
+#include "rafter/status.h"       // IWYU pragma: export
+#include "rafter/tensor.h"       // IWYU pragma: export
+#include "rafter/threads.h"      // IWYU pragma: export
+#include "rafter/version.h"      // IWYU pragma: export
+
+#endif  // RAFTER_RAFTER_H_

@@ -1,0 +1,98 @@
+// kernels/conv/plan.h: the interface that every convolution algorithm implements, and the packed weights
+// that plans of one layer share.
+#ifndef RAFTER_KERNELS_CONV_PLAN_H_
+#define RAFTER_KERNELS_CONV_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/conv/problem.h"
+#include "rafter/conv.h"
+#include "runtime/machine_model.h"
+
+namespace rafter {
+
+// What determines the bytes of packed weights. Written as the header of the packed block.
+struct PackedHeader {
+  static constexpr uint32_t kMagic = 0x52465457;  // "WTFR" in memory
+  uint32_t magic = kMagic;
+  uint32_t version = 1;
+  uint32_t format = 0;        // a PackedFormat
+  uint32_t vec_lanes = 0;     // lanes per vector, 0 where it does not matter
+  int64_t groups = 0, ic_g = 0, oc_g = 0, kh = 0, kw = 0;
+  uint64_t payload_bytes = 0; // after the header, starts at kPackedPayloadOffset
+  uint64_t checksum = 0;      // FNV-1a of the payload, in 8-byte words
+};
+enum class PackedFormat : uint32_t { kPlain = 1, kPanels = 2 };
+inline constexpr size_t kPackedPayloadOffset = 128;  // a multiple of the cache line
+static_assert(sizeof(PackedHeader) <= kPackedPayloadOffset);
+
+// The block itself: header, padding, payload; aligned to 64 bytes.
+struct PackedWeights::Rep {
+  MemoryPool* pool = nullptr;
+  std::byte* block = nullptr;
+  size_t block_bytes = 0;
+  Rep() = default;
+  Rep(const Rep&) = delete;
+  Rep& operator=(const Rep&) = delete;
+  ~Rep();
+  const PackedHeader& header() const { return *reinterpret_cast<const PackedHeader*>(block); }
+  const float* payload() const {
+    return reinterpret_cast<const float*>(block + kPackedPayloadOffset);
+  }
+};
+
+// Everything that a plan was asked for, beyond the problem itself.
+struct PlanContext {
+  Isa isa = Isa::kNone;
+  int threads = 1;                       // at least 1
+  Accuracy accuracy = Accuracy::kDefault;
+  const MachineModel* machine = nullptr; // never null
+};
+
+// Pointers of one call, checked.
+struct ConvCall {
+  const float* src = nullptr;
+  const float* weights = nullptr;        // payload of the packed weights
+  float* dst = nullptr;
+  const float* const* residuals = nullptr;
+  std::byte* scratch = nullptr;          // scratch_bytes(), aligned to 64 bytes
+  ParallelFor* pool = nullptr;           // never null
+  int threads = 1;                       // limit for this call, at least 1
+};
+
+class ConvPlan {
+ public:
+  virtual ~ConvPlan() = default;
+  virtual const char* algorithm() const noexcept = 0;
+  virtual const std::string& kernel_name() const noexcept = 0;
+  virtual Isa isa() const noexcept = 0;
+  virtual size_t scratch_bytes() const noexcept { return 0; }
+  virtual int threads() const noexcept = 0;
+  // Layout of the packed weights: everything but payload and checksum.
+  virtual PackedHeader packed_header() const noexcept = 0;
+  // Fills the payload (zeroed before). `oihw` dense, `bias` of oc values or null.
+  virtual void Pack(const float* oihw, const float* bias, float* payload) const noexcept = 0;
+  virtual void Run(const ConvCall& call) const noexcept = 0;
+  // Facts for Explain: tile, order, blocking; one per line, "name: value".
+  virtual std::string Describe() const = 0;
+};
+
+// What an algorithm answers when asked about a problem.
+struct Offer {
+  std::string refusal;          // empty: it can; otherwise the reason, for people
+  double predicted_us = 0;      // by the model; valid when not refused
+};
+
+// One row of the dispatch table.
+struct ConvAlgorithm {
+  const char* name;
+  Offer (*consider)(const ConvProblem&, const PlanContext&);
+  Result<std::unique_ptr<ConvPlan>> (*make_plan)(const ConvProblem&, const PlanContext&);
+};
+
+}  // namespace rafter
+
+#endif  // RAFTER_KERNELS_CONV_PLAN_H_

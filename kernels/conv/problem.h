@@ -1,0 +1,46 @@
+// kernels/conv/problem.h: a validated convolution with every derived size. Immutable after Validate.
+//
+// Everything behind this point may rely on: channels divide by groups, all sizes positive (n may be 0),
+// all strides given and non-overlapping, no product of sizes and no offset overflows int64.
+#ifndef RAFTER_KERNELS_CONV_PROBLEM_H_
+#define RAFTER_KERNELS_CONV_PROBLEM_H_
+
+#include <cstdint>
+
+#include "rafter/conv.h"
+#include "rafter/status.h"
+
+namespace rafter {
+
+struct ConvProblem {
+  ConvDesc desc;           // as asked
+  int64_t ic_g = 0, oc_g = 0;  // channels per group
+  int64_t oh = 0, ow = 0;
+  Strides src, dst;        // in elements, filled in when the description left them out
+};
+
+// The first violated rule as kInvalidArgument: "ic: 6 is not divisible by groups = 4".
+Result<ConvProblem> Validate(const ConvDesc& desc);
+
+// Strides of a dense tensor.
+Strides DenseStrides(Layout layout, int64_t c, int64_t h, int64_t w) noexcept;
+
+// Offset in elements of element (n, c, h, w).
+constexpr int64_t Offset(const Strides& s, Layout layout, int64_t n, int64_t c, int64_t h,
+                         int64_t w) noexcept {
+  const int64_t block = ChannelBlock(layout);
+  return n * s.n + (c / block) * s.c + c % block + h * s.h + w * s.w;
+}
+
+// The taps [begin, end) of one axis that fall inside the image for output coordinate `out`; an empty
+// range is {0, 0}.
+struct TapRange {
+  int64_t begin = 0, end = 0;
+  bool operator==(const TapRange&) const = default;
+};
+TapRange ValidTaps(int64_t out, int64_t in_size, int64_t kernel, int64_t stride, int64_t dilation,
+                   int64_t pad_begin) noexcept;
+
+}  // namespace rafter
+
+#endif  // RAFTER_KERNELS_CONV_PROBLEM_H_

@@ -1,0 +1,21 @@
+// runtime/affinity.h: which CPUs this process may use, and pinning that never fails a program.
+#ifndef RAFTER_RUNTIME_AFFINITY_H_
+#define RAFTER_RUNTIME_AFFINITY_H_
+
+#include <vector>
+
+namespace rafter {
+
+// CPUs of the calling thread's mask, rising; works beyond 1,024 CPUs. Never empty.
+std::vector<int> AllowedCpus();
+
+// The order in which workers take CPUs: one per physical core first, then the siblings; the first entry
+// is left to the caller's thread.
+std::vector<int> PinningOrder();
+
+// Pins the calling thread. False when the system refused.
+bool PinThisThread(int cpu) noexcept;
+
+}  // namespace rafter
+
+#endif  // RAFTER_RUNTIME_AFFINITY_H_
