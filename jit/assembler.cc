@@ -1,0 +1,1 @@
+// jit/assembler.cc: being written.

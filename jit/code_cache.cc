@@ -1,0 +1,1 @@
+// jit/code_cache.cc: being written.

@@ -1,0 +1,1 @@
+// jit/code_dump.cc: being written.

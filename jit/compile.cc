@@ -1,0 +1,1 @@
+// jit/compile.cc: being written.

@@ -1,0 +1,1 @@
+// jit/executable_memory.cc: being written.

@@ -1,0 +1,1 @@
+// jit/isa.cc: being written.

@@ -1,0 +1,1 @@
+// jit/post_op_emitter.cc: being written.

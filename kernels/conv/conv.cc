@@ -1,0 +1,1 @@
+// kernels/conv/conv.cc: being written.

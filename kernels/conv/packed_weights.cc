@@ -1,0 +1,1 @@
+// kernels/conv/packed_weights.cc: being written.

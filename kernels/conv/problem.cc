@@ -1,0 +1,1 @@
+// kernels/conv/problem.cc: being written.

@@ -1,0 +1,1 @@
+// kernels/conv/reference/plan.cc: being written.

@@ -1,0 +1,1 @@
+// kernels/conv/reference/reference.cc: being written.

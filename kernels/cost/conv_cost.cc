@@ -1,0 +1,1 @@
+// kernels/cost/conv_cost.cc: being written.

@@ -1,0 +1,1 @@
+// runtime/affinity.cc: being written.

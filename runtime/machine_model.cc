@@ -1,0 +1,1 @@
+// runtime/machine_model.cc: being written.

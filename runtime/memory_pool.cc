@@ -1,0 +1,1 @@
+// runtime/memory_pool.cc: being written.

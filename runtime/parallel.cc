@@ -1,0 +1,1 @@
+// runtime/parallel.cc: being written.

@@ -1,0 +1,1 @@
+// runtime/topology.cc: being written.

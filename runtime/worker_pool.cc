@@ -1,0 +1,1 @@
+// runtime/worker_pool.cc: being written.
