@@ -1,0 +1,52 @@
+// bench/case_runner.h: measures one case: create, pack, verify, then time, alone or against a baseline.
+//
+// A kernel whose outputs differ from the exact sums is not timed: the result carries the error.
+#ifndef RAFTER_BENCH_CASE_RUNNER_H_
+#define RAFTER_BENCH_CASE_RUNNER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "bench/baseline.h"
+#include "bench/bounds.h"
+#include "bench/case_result.h"
+#include "bench/sampler.h"
+#include "bench/suite.h"
+#include "rafter/conv.h"
+
+namespace rafter::bench {
+
+struct CaseOptions {
+  Layout layout = Layout::kNhwc;
+  int threads = 1;
+  std::string algorithm;                      // empty: the library chooses
+  Accuracy accuracy = Accuracy::kDefault;
+  bool bias = true;
+  double budget_us = 1.5e6;                   // for timing one case, all contenders together
+  int creations = 7;                          // plans made to time creation
+  uint64_t seed = 1;                          // data and order
+  const std::atomic<bool>* stop = nullptr;    // set from a signal handler: end now, with an error
+};
+
+class CaseRunner {
+ public:
+  // `bounds` and `baseline` may be null; both outlive the runner. The instruction set is the process's
+  // (SetMaxIsa). The calling thread's OpenMP team size is set to options.threads while a case runs.
+  CaseRunner(const CaseOptions& options, Bounds* bounds, Baseline* baseline);
+
+  // Never throws; everything that goes wrong is in the result's `error` or `vs_error`.
+  CaseResult Run(const SuiteCase& suite_case) noexcept;
+
+  // Time that Run will need, for an ETA: grows with the predicted time of the case.
+  double EstimateUs(const SuiteCase& suite_case) const noexcept;
+
+ private:
+  CaseOptions options_;
+  Bounds* bounds_;
+  Baseline* baseline_;
+};
+
+}  // namespace rafter::bench
+
+#endif  // RAFTER_BENCH_CASE_RUNNER_H_

@@ -1,0 +1,56 @@
+// bench/duel.h: compares pieces of work in one process, by alternation.
+//
+// Each round times one batch of every contender, in a random order (forwards, then backwards, which makes
+// ABBA for two). Contender 0 is "ours"; ratios are formed within a round, so whatever slows the machine
+// for longer than a round cancels. The result is the median of the log ratios with a bootstrap interval
+// over rounds. In every tenth round contender 0 is timed twice: the ratio of the two batches must be 1 and
+// its spread is the noise floor below which no difference is claimed.
+#ifndef RAFTER_BENCH_DUEL_H_
+#define RAFTER_BENCH_DUEL_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "bench/sampler.h"
+#include "bench/statistics.h"
+
+namespace rafter::bench {
+
+enum class Verdict { kFaster, kSlower, kSame, kAmbiguous };
+
+// "FASTER", "SLOWER", "SAME", "AMBIGUOUS": of contender 0 against the other.
+const char* VerdictName(Verdict verdict) noexcept;
+
+// Speed-up of contender 0: time of the other / time of contender 0.
+struct Comparison {
+  double speedup = 1, ci_low = 1, ci_high = 1;
+  int64_t pairs = 0;
+  Verdict verdict = Verdict::kAmbiguous;
+};
+
+// From the logarithms of the pairs' ratios. `noise_floor` is a relative difference (0.002 = 0.2 %).
+Comparison Compare(std::span<const double> log_ratios, double noise_floor, uint64_t seed = 1);
+
+// SAME: the interval lies within ±max(1 %, floor). FASTER, SLOWER: it lies beyond the floor on that side.
+Verdict Judge(double ci_low, double ci_high, double noise_floor) noexcept;
+
+struct DuelOptions {
+  SamplingOptions sampling;  // the budget is for all contenders together
+  // One untimed call before each batch: the other contenders may have pushed the data out of the caches.
+  bool warm_call = true;
+  uint64_t seed = 1;         // order of the rounds
+};
+
+struct DuelResult {
+  std::vector<TimeStats> times;         // one per contender
+  std::vector<Comparison> comparisons;  // [i]: contender 0 against contender i; [0] is 0 against itself
+  double noise_floor = 0;               // relative, from contender 0 against itself
+};
+
+// At least one contender; with exactly one it is Measure plus the noise floor.
+DuelResult RunDuel(Stopwatch& watch, std::span<const Work> contenders, const DuelOptions& options);
+
+}  // namespace rafter::bench
+
+#endif  // RAFTER_BENCH_DUEL_H_

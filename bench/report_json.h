@@ -1,0 +1,36 @@
+// bench/report_json.h: the machine-readable report, schema 1. Numbers that are not finite become null.
+#ifndef RAFTER_BENCH_REPORT_JSON_H_
+#define RAFTER_BENCH_REPORT_JSON_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/case_result.h"
+#include "rafter/status.h"
+
+namespace rafter::bench {
+
+inline constexpr int kReportSchema = 1;
+
+struct Report {
+  nlohmann::ordered_json environment;  // whatever `rafter info` knows, with "roofs"
+  std::vector<CaseResult> cases;
+  bool complete = true;                // false: interrupted, later cases are missing
+};
+
+// {"schema": 1, "complete": …, "environment": {…}, "cases": […], "summary": {…}}
+nlohmann::ordered_json ToJson(const Report& report);
+nlohmann::ordered_json ToJson(const CaseResult& result);
+
+// Indented text with a newline at the end.
+std::string WriteJson(const Report& report);
+
+// The inverse of WriteJson (the summary is computed anew). kInvalidArgument: no JSON, another schema, or a
+// field of the wrong type, which is named.
+Result<Report> ReadJson(std::string_view text);
+
+}  // namespace rafter::bench
+
+#endif  // RAFTER_BENCH_REPORT_JSON_H_
