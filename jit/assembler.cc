@@ -1,1 +1,115 @@
-// jit/assembler.cc: being written.
+// jit/assembler.cc: macro-instructions, each with its form for machines with and without opmask registers.
+#include "jit/assembler.h"
+
+#include <bit>
+
+namespace rafter::jit {
+
+namespace {
+
+const Xbyak::Opmask kTailMask(1);
+
+Xbyak::Ymm LowHalf(const Xmm& v) { return Xbyak::Ymm(v.getIdx()); }
+Xbyak::Zmm Full(const Xmm& v) { return Xbyak::Zmm(v.getIdx()); }
+
+}  // namespace
+
+Assembler::Assembler(const IsaInfo& isa, uint8_t* buffer, size_t buffer_bytes)
+    : Xbyak::CodeGenerator(buffer_bytes, buffer), isa_(isa) {}
+
+Xmm Assembler::vec(int index) const {
+  return Xmm(isa_.vec_bytes == 64 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index);
+}
+
+void Assembler::EnterKernel() {
+  for (const Reg64& r : {rbx, rbp, r12, r13, r14, r15}) push(r);
+}
+
+void Assembler::LeaveKernel() {
+  for (const Reg64& r : {r15, r14, r13, r12, rbp, rbx}) pop(r);
+  vzeroupper();
+  ret();
+}
+
+Address Assembler::constant(float value) { return constant_bits(std::bit_cast<uint32_t>(value)); }
+
+Address Assembler::constant_bits(uint32_t bits) {
+  for (const Constant& c : constants_) {
+    if (c.bits == bits) return ptr[rip + c.label];
+  }
+  constants_.push_back({bits, Label()});
+  return ptr[rip + constants_.back().label];
+}
+
+void Assembler::EmitConstants() {
+  if (constants_.empty()) return;
+  align(64);
+  for (Constant& c : constants_) {
+    L(c.label);
+    for (int lane = 0; lane < isa_.vec_lanes(); ++lane) dd(c.bits);
+  }
+}
+
+void Assembler::Zero(const Xmm& v) {
+  // The VEX form clears the whole register and is recognised as an idiom; it reaches registers 0 … 15 only.
+  if (v.getIdx() < 16) {
+    const Xmm narrow(v.getIdx());
+    vxorps(narrow, narrow, narrow);
+  } else {
+    vpxord(v, v, v);
+  }
+}
+
+void Assembler::FmaBroadcast(const Xmm& acc, const Xmm& multiplier, const Xbyak::RegExp& scalar,
+                             const Xmm& temp) {
+  if (isa_.has_opmask) {
+    vfmadd231ps(acc, multiplier, ptr_b[scalar]);
+  } else {
+    vbroadcastss(temp, dword[scalar]);
+    vfmadd231ps(acc, multiplier, temp);
+  }
+}
+
+void Assembler::LoadTailMask(const Address& lane_mask, const Xmm& mask_vec) {
+  vmovups(mask_vec, lane_mask);
+  if (isa_.has_opmask) vptestmd(kTailMask, mask_vec, mask_vec);
+}
+
+void Assembler::LoadTail(const Xmm& dst, const Address& src, const Xmm& mask_vec) {
+  if (isa_.has_opmask) {
+    vmovups(dst | kTailMask | Xbyak::util::T_z, src);
+  } else {
+    vmaskmovps(dst, mask_vec, src);
+  }
+}
+
+void Assembler::StoreTail(const Address& dst, const Xmm& src, const Xmm& mask_vec) {
+  if (isa_.has_opmask) {
+    vmovups(dst | kTailMask, src);
+  } else {
+    vmaskmovps(dst, mask_vec, src);
+  }
+}
+
+void Assembler::ZeroBehindTail(const Xmm& v, const Xmm& mask_vec) {
+  if (isa_.has_opmask) {
+    vmovaps(v | kTailMask | Xbyak::util::T_z, v);
+  } else {
+    vandps(v, v, mask_vec);
+  }
+}
+
+void Assembler::LoadLowHalf(const Xmm& dst, const Address& low) { vmovups(LowHalf(dst), low); }
+
+void Assembler::LoadHighHalf(const Xmm& dst, const Address& high) {
+  Zero(dst);
+  vinsertf32x8(Full(dst), Full(dst), high, 1);
+}
+
+void Assembler::StoreLowHalf(const Address& low, const Xmm& src) { vmovups(low, LowHalf(src)); }
+
+void Assembler::StoreHighHalf(const Address& high, const Xmm& src) {
+  vextractf32x8(high, Full(src), 1);
+}
+
+}  // namespace rafter::jit

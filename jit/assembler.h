@@ -1,6 +1,6 @@
 // jit/assembler.h: the assembler that emitters write with: every instruction of xbyak under its own name,
-// plus macro-instructions, which hide what differs between instruction sets. The only place (with its .cc
-// and post_op_emitter.cc) that asks whether the machine has opmask registers.
+// plus macro-instructions, which hide what differs between instruction sets. The only place (with its .cc)
+// that asks whether the machine has opmask registers.
 //
 // Naming: lowercase() is exactly one instruction, CamelCase() may emit several.
 #ifndef RAFTER_JIT_ASSEMBLER_H_
@@ -8,7 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <deque>
 
 #define XBYAK_NO_OP_NAMES
 #include <xbyak/xbyak.h>
@@ -31,8 +31,6 @@ class Assembler : public Xbyak::CodeGenerator {
 
   // A vector register of the machine's full width (the width travels in the operand at run time).
   Xmm vec(int index) const;
-  // The lower half of a 512-bit register, as a 256-bit operand.
-  Xmm half_vec(int index) const;
 
   // --- frame of a kernel: void kernel(Args*) in the System V ABI ---
   // Saves the callee-saved registers; the argument pointer stays in rdi.
@@ -40,18 +38,38 @@ class Assembler : public Xbyak::CodeGenerator {
   // Restores them, clears the upper vector halves (vzeroupper) and returns.
   void LeaveKernel();
 
+  // --- constants: a full vector of one 32-bit value, placed behind the code by EmitConstants ---
+  Address constant(float value);
+  Address constant_bits(uint32_t bits);
+  void EmitConstants();
+
   // --- macro-instructions ---
   void Zero(const Xmm& v);
-  // Loads / stores the first lanes of a vector, as the mask prepared by SetTailMask says.
-  // `mask_vec` is a vector register reserved for the mask on machines without opmask registers.
-  void SetTailMask(const Reg64& tail_lanes, const Xmm& mask_vec, const Reg64& scratch);
-  void LoadTail(const Xmm& dst, const Address& src, const Xmm& mask_vec);
+  // acc += multiplier * (the f32 at `scalar`, in all lanes). Uses `temp` where the machine cannot
+  // broadcast inside the FMA.
+  void FmaBroadcast(const Xmm& acc, const Xmm& multiplier, const Xbyak::RegExp& scalar, const Xmm& temp);
+
+  // Tails: the first lanes of a vector, as an int32 lane mask (-1 used, 0 not) in memory says.
+  // LoadTailMask prepares it, in `mask_vec` or in an opmask register; the others then use it.
+  void LoadTailMask(const Address& lane_mask, const Xmm& mask_vec);
+  void LoadTail(const Xmm& dst, const Address& src, const Xmm& mask_vec);  // other lanes: 0
   void StoreTail(const Address& dst, const Xmm& src, const Xmm& mask_vec);
-  // Clears the lanes behind the tail.
   void ZeroBehindTail(const Xmm& v, const Xmm& mask_vec);
 
+  // Vectors whose two halves lie apart in memory (8-channel blocks under 16 lanes). The other half of a
+  // loaded register is zero.
+  void LoadLowHalf(const Xmm& dst, const Address& low);
+  void LoadHighHalf(const Xmm& dst, const Address& high);
+  void StoreLowHalf(const Address& low, const Xmm& src);
+  void StoreHighHalf(const Address& high, const Xmm& src);
+
  private:
+  struct Constant {
+    uint32_t bits;
+    Label label;
+  };
   const IsaInfo& isa_;
+  std::deque<Constant> constants_;  // stable addresses: labels must not move
 };
 
 }  // namespace rafter::jit

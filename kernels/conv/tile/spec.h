@@ -1,0 +1,117 @@
+// kernels/conv/tile/spec.h: the contract between the driver and the generated tile kernel: what the code
+// depends on (TileSpec = key of the code cache) and what changes per call (TileArgs).
+//
+// One kernel computes `tiles` neighbouring tiles of one output row. A tile is px output pixels times oc_vecs
+// vectors of output channels, all in registers:
+//
+//              oc_vecs vectors of output channels (panels of packed weights)
+//            ┌────────┬────────┐
+//   pixel 0  │ acc    │ acc    │   per input channel: one load per vector, one broadcast per pixel,
+//   pixel 1  │ acc    │ acc    │   px * oc_vecs FMAs
+//   …        │        │        │
+//   px - 1   │ acc    │ acc    │
+//            └────────┴────────┘
+//
+// Loops inside: tiles, blocks of 16 input channels, kernel rows, kernel columns, channels of the block. So every
+// output is one chain of FMAs in the order (channel block, kh, kw, channel), whatever the tile.
+#ifndef RAFTER_KERNELS_CONV_TILE_SPEC_H_
+#define RAFTER_KERNELS_CONV_TILE_SPEC_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "rafter/cpu.h"
+#include "rafter/post_ops.h"
+
+namespace rafter::tile {
+
+// Input channels per step of the sum's outer order.
+inline constexpr int64_t kIcBlock = 16;
+
+// What happens to the last vector of a tile when it is only partly filled.
+enum class Tail : uint8_t {
+  kNone,        // all lanes are channels
+  kMasked,      // other lanes are not written (NHWC)
+  kZeroed,      // other lanes are written as zero (blocked layouts)
+  kZeroedHalf,  // as kZeroed, and the upper half of the vector does not exist in memory
+};
+
+// Where the vectors of one pixel lie in the output.
+enum class DstOrder : uint8_t {
+  kContiguous,  // one behind the other (NHWC)
+  kPerBlock,    // one vector per channel block
+  kPairs,       // two vectors per channel block (16-channel blocks, 8 lanes); tiles start at even vectors
+  kHalves,      // one vector fills two channel blocks (8-channel blocks, 16 lanes)
+};
+
+struct TileSpec {
+  Isa isa;
+  uint8_t px, oc_vecs;
+  Tail tail;
+  DstOrder dst_order;
+  // Edge kernels: how many of the first / last pixels may be outside the image at some tap.
+  uint8_t skip_first, skip_last;
+  // Input channels come in pieces of 8 (NCHW8c): two pieces per block of 16.
+  uint8_t split_k;
+  uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
+
+  bool operator==(const TileSpec&) const = default;
+  bool is_edge() const { return skip_first + skip_last > 0; }
+};
+static_assert(std::has_unique_object_representations_v<TileSpec>);
+
+// Which pixels of a tile one kernel column reaches, for edge kernels: index of the code to run.
+//   0            all pixels
+//   1 … F        all but the first i                 (F = skip_first)
+//   F+1 … F+L    all but the last i - F              (L = skip_last)
+//   kNoPixels    none
+inline constexpr uint8_t kNoPixels = 255;
+
+// Counts and steps that differ between full and last channel block. Steps in bytes.
+struct BlockParams {
+  int64_t k_by_4[2], k_rest[2];  // channels per piece: k = 4 * k_by_4 + k_rest; piece 1 only with split_k
+  int64_t src_piece_step = 0;    // after piece 0
+  int64_t src_kw_step = 0;       // after a kernel column: to the next one's first channel
+  int64_t src_skip = 0;          // kNoPixels: past a column in the input, pieces and step included
+  int64_t weights_skip = 0;      // … and in the weights
+  int64_t weights_row_offset = 0;  // from a block's first weight to the first row that is run
+};
+
+// Changed by the kernel while it runs; fill anew for each call.
+struct TileArgs {
+  const float* src;       // first pixel of the first tile at the first tap that is run
+  const float* weights;   // panel of the first vector, first block that is run, row 0
+  float* dst;             // first pixel of the first tile, first vector
+  const float* bias;      // of the first vector; oc_vecs full vectors
+  float* partial;         // unfinished sums, px * oc_vecs vectors per tile; see the two flags
+  const int32_t* tail_mask;   // 16 lanes, -1 used, 0 not (tail kinds other than kNone)
+  const float* post_params;   // {alpha, beta} per post-op
+  const uint8_t* columns;     // edge kernels: one index per kernel column
+  int64_t tiles;          // at least 1
+  int64_t src_px, dst_px; // bytes between neighbouring pixels of a tile
+  int64_t src_tile, dst_tile; // bytes between tiles
+  int64_t panel;          // bytes between panels
+  int64_t dst_block;      // bytes between channel blocks of the output
+  int64_t blocks;         // channel blocks to run, at least 1; the last one uses `last`
+  int64_t rows;           // kernel rows to run; 0: no tap at all
+  int64_t columns_count;  // kernel columns, at least 1
+  int64_t src_row_step;   // bytes, after the last column of a row
+  int64_t src_block_step, weights_block_step;  // bytes between channel blocks
+  int64_t load_partial;   // start from `partial` instead of zero
+  int64_t store_partial;  // end by storing to `partial`: no bias, no post-ops, no output
+  BlockParams full, last;
+  const float* residual[kMaxPostOps];   // by index of the post-op; same position as dst
+  int64_t residual_px[kMaxPostOps], residual_tile[kMaxPostOps], residual_block[kMaxPostOps];
+  const float* scale[kMaxPostOps];      // by index of the post-op, of the first vector; full vectors
+  // The kernel's own counters.
+  int64_t blocks_left, rows_left;
+  const float* src_at_block;
+  const float* weights_at_block;
+};
+static_assert(std::is_standard_layout_v<TileArgs>);
+
+using TileFunction = void(TileArgs*);
+
+}  // namespace rafter::tile
+
+#endif  // RAFTER_KERNELS_CONV_TILE_SPEC_H_
