@@ -1,1 +1,96 @@
-// kernels/conv/dispatch.cc: being written.
+// kernels/conv/dispatch.cc: the table of algorithms and the choice among them.
+#include "kernels/conv/dispatch.h"
+
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/conv/reference/reference.h"
+
+namespace rafter {
+namespace {
+
+constexpr ConvAlgorithm kAlgorithms[] = {
+    {"reference", reference::Consider, reference::MakePlan},
+};
+
+Status UnknownName(std::span<const ConvAlgorithm> table, std::string_view name) {
+  std::string message = "algorithm: \"" + std::string(name) + "\" is unknown, allowed:";
+  for (const ConvAlgorithm& algorithm : table) {
+    message += std::string(&algorithm == table.data() ? " " : ", ") + algorithm.name;
+  }
+  return Status::InvalidArgument(std::move(message));
+}
+
+// The cheapest candidate that has neither refused nor failed.
+Consideration* Cheapest(std::vector<Consideration>& considered) {
+  Consideration* best = nullptr;
+  for (Consideration& candidate : considered) {
+    if (!candidate.offer.refusal.empty() || !candidate.failure.empty()) continue;
+    if (best == nullptr || candidate.offer.predicted_us < best->offer.predicted_us) {
+      best = &candidate;
+    }
+  }
+  return best;
+}
+
+std::string Microseconds(double us) {
+  char text[32];
+  std::snprintf(text, sizeof text, us < 100 ? "%.2f us" : "%.0f us", us);
+  return text;
+}
+
+}  // namespace
+
+std::span<const ConvAlgorithm> ConvAlgorithms() noexcept { return kAlgorithms; }
+
+Result<Decision> Decide(std::span<const ConvAlgorithm> table, const ConvProblem& problem,
+                        const PlanContext& context, std::string_view forced) {
+  Decision decision;
+  decision.considered.reserve(table.size());
+  for (const ConvAlgorithm& algorithm : table) {
+    if (!forced.empty() && forced != algorithm.name) continue;
+    decision.considered.push_back({&algorithm, algorithm.consider(problem, context), {}, false});
+  }
+  if (decision.considered.empty()) return UnknownName(table, forced);
+
+  Status last_failure;
+  while (Consideration* best = Cheapest(decision.considered)) {
+    auto plan = best->algorithm->make_plan(problem, context);
+    if (plan.ok()) {
+      best->chosen = true;
+      decision.plan = std::move(plan).value();
+      return decision;
+    }
+    if (plan.status().code() == StatusCode::kOutOfMemory) return plan.status();
+    best->failure = StatusCodeName(plan.status().code());
+    best->failure += ": " + std::string(plan.status().message());
+    last_failure = plan.status();
+  }
+  if (!last_failure.ok()) return last_failure;
+  const Consideration& refused = decision.considered.front();
+  return Status::Unsupported("algorithm: \"" + std::string(refused.algorithm->name) +
+                             "\" refused: " + refused.offer.refusal);
+}
+
+std::string DescribeConsiderations(std::span<const Consideration> considered) {
+  std::string text;
+  for (const Consideration& candidate : considered) {
+    text += std::string(candidate.algorithm->name) + ": ";
+    if (!candidate.offer.refusal.empty()) {
+      text += "refused: " + candidate.offer.refusal;
+    } else if (!candidate.failure.empty()) {
+      text += "failed: " + candidate.failure;
+    } else {
+      text += (candidate.chosen ? "chosen, predicted " : "not chosen, predicted ") +
+              Microseconds(candidate.offer.predicted_us);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace rafter

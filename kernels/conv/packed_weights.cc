@@ -1,1 +1,135 @@
-// kernels/conv/packed_weights.cc: being written.
+// kernels/conv/packed_weights.cc: the life of a block of packed weights: from a plan or from stored bytes,
+// checked by a checksum. What lies inside the payload is the business of each algorithm's pack.cc.
+#include "kernels/conv/packed_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rafter {
+namespace {
+
+Status Damaged(const std::string& what) { return Status::InvalidArgument("packed weights: " + what); }
+
+// Everything that can be said without knowing the plan; Run compares the rest with its own header.
+Status CheckHeader(const PackedHeader& header, size_t total_bytes) {
+  if (header.magic != PackedHeader::kMagic) return Damaged("bytes of something else (wrong magic)");
+  if (header.version != PackedHeader{}.version) {
+    return Damaged("version " + std::to_string(header.version) + ", allowed: " +
+                   std::to_string(PackedHeader{}.version));
+  }
+  if (header.format != static_cast<uint32_t>(PackedFormat::kPlain) &&
+      header.format != static_cast<uint32_t>(PackedFormat::kPanels)) {
+    return Damaged("format " + std::to_string(header.format) + " is unknown, allowed: 1 and 2");
+  }
+  if (header.groups < 1 || header.ic_g < 1 || header.oc_g < 1 || header.kh < 1 || header.kw < 1) {
+    return Damaged("a size in the header is not positive");
+  }
+  if (header.payload_bytes != total_bytes - kPackedPayloadOffset) {
+    return Damaged(std::to_string(total_bytes) + " bytes, the header promises " +
+                   std::to_string(header.payload_bytes) + " after the first " +
+                   std::to_string(kPackedPayloadOffset));
+  }
+  return {};
+}
+
+// A copy in which denormals are zero of the same sign.
+std::vector<float> WithoutDenormals(const float* values, size_t count) {
+  std::vector<float> copy(values, values + count);
+  for (float& value : copy) {
+    if (std::fpclassify(value) == FP_SUBNORMAL) value = std::copysign(0.0f, value);
+  }
+  return copy;
+}
+
+Result<std::shared_ptr<PackedWeights::Rep>> AllocatePacked(MemoryPool& pool, size_t payload_bytes) {
+  size_t bytes = 0;
+  if (__builtin_add_overflow(payload_bytes, kPackedPayloadOffset, &bytes)) {
+    return Status::OutOfMemory();
+  }
+  auto rep = std::make_shared<PackedWeights::Rep>();
+  rep->block = static_cast<std::byte*>(pool.Allocate(bytes));
+  if (rep->block == nullptr) return Status::OutOfMemory();
+  rep->pool = &pool;
+  rep->block_bytes = bytes;
+  return rep;
+}
+
+}  // namespace
+
+uint64_t PackedChecksum(const std::byte* payload, size_t bytes) noexcept {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t offset = 0; offset < bytes; offset += sizeof(uint64_t)) {
+    uint64_t word = 0;  // a partly filled last word is extended by zeros
+    std::memcpy(&word, payload + offset, std::min(sizeof word, bytes - offset));
+    hash = (hash ^ word) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+PackedWeights::Rep::~Rep() {
+  if (pool != nullptr) pool->Free(block);
+}
+
+PackedWeights::PackedWeights() noexcept = default;
+PackedWeights::PackedWeights(std::shared_ptr<const Rep> rep) noexcept : rep_(std::move(rep)) {}
+
+std::span<const std::byte> PackedWeights::bytes() const noexcept {
+  if (rep_ == nullptr) return {};
+  return {rep_->block, rep_->block_bytes};
+}
+
+Result<PackedWeights> PackedWeights::FromBytes(std::span<const std::byte> bytes,
+                                               MemoryPool* pool) try {
+  if (bytes.size() < kPackedPayloadOffset) {
+    return Damaged(std::to_string(bytes.size()) + " bytes, allowed: " +
+                   std::to_string(kPackedPayloadOffset) + " and above");
+  }
+  PackedHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (Status status = CheckHeader(header, bytes.size()); !status.ok()) return status;
+  if (header.checksum != PackedChecksum(bytes.data() + kPackedPayloadOffset,
+                                        static_cast<size_t>(header.payload_bytes))) {
+    return Damaged("the checksum does not match the payload");
+  }
+  auto rep = AllocatePacked(pool != nullptr ? *pool : MemoryPool::Default(),
+                            static_cast<size_t>(header.payload_bytes));
+  if (!rep.ok()) return rep.status();
+  std::memcpy((*rep)->block, bytes.data(), bytes.size());
+  return PackedWeights(std::move(rep).value());
+} catch (const std::bad_alloc&) {
+  return Status::OutOfMemory();
+}
+
+Result<PackedWeights> Pack(const ConvPlan& plan, const float* oihw, const float* bias,
+                           const PackOptions& options) {
+  PackedHeader header = plan.packed_header();
+  const auto payload_bytes = static_cast<size_t>(header.payload_bytes);
+  auto allocated = AllocatePacked(options.pool != nullptr ? *options.pool : MemoryPool::Default(),
+                                  payload_bytes);
+  if (!allocated.ok()) return allocated.status();
+  const std::shared_ptr<PackedWeights::Rep> rep = std::move(allocated).value();
+  std::memset(rep->block, 0, rep->block_bytes);
+  auto* payload = reinterpret_cast<float*>(rep->block + kPackedPayloadOffset);
+  if (options.flush_denormals) {
+    const auto oc = static_cast<size_t>(header.groups * header.oc_g);
+    const auto count = oc * static_cast<size_t>(header.ic_g * header.kh * header.kw);
+    const std::vector<float> weights = WithoutDenormals(oihw, count);
+    const std::vector<float> biases = WithoutDenormals(bias, bias != nullptr ? oc : 0);
+    plan.Pack(weights.data(), bias != nullptr ? biases.data() : nullptr, payload);
+  } else {
+    plan.Pack(oihw, bias, payload);
+  }
+  header.checksum = PackedChecksum(rep->block + kPackedPayloadOffset, payload_bytes);
+  std::memcpy(rep->block, &header, sizeof header);
+  return PackedWeights(rep);
+}
+
+}  // namespace rafter

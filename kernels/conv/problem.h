@@ -22,6 +22,9 @@ struct ConvProblem {
 // The first violated rule as kInvalidArgument: "ic: 6 is not divisible by groups = 4".
 Result<ConvProblem> Validate(const ConvDesc& desc);
 
+// Strides of the residual tensor of a kResidualAdd of the problem.
+Strides ResidualStrides(const ConvProblem& problem, const PostOp& op) noexcept;
+
 // Strides of a dense tensor.
 Strides DenseStrides(Layout layout, int64_t c, int64_t h, int64_t w) noexcept;
 
