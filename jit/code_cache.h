@@ -2,8 +2,8 @@
 // asks first, with no lock held meanwhile; the others wait for it. Failures are not kept.
 //
 // A Spec is a trivially copyable struct without padding, floats or pointers: its bytes are the key.
-// All caches of the process share one cap in bytes of code; beyond it, kernels that no plan uses are
-// dropped, least recently used first.
+// All caches of the process share one cap in bytes of code, each kernel counted in whole pages of 4 KiB as
+// it occupies them; beyond the cap, kernels that no plan uses are dropped, least recently used first.
 #ifndef RAFTER_JIT_CODE_CACHE_H_
 #define RAFTER_JIT_CODE_CACHE_H_
 
@@ -19,11 +19,12 @@
 namespace rafter::jit {
 
 struct CodeCacheStats {
-  size_t kernels = 0, code_bytes = 0;     // held now
+  size_t kernels = 0, code_bytes = 0;     // held now; the bytes without the rest of each last page
   uint64_t hits = 0, misses = 0, evictions = 0;  // since the start
 };
 
-// The untyped cache: `key` is a family name and the bytes of a spec.
+// The untyped cache: the key is a family name and the bytes of a spec. An exception of `compile` becomes a
+// Status. `compile` may ask for other kernels, but asking for its own is answered with kInternal.
 Result<KernelPtr> GetOrCompile(std::string_view family, std::string_view spec_bytes,
                                const std::function<Result<KernelPtr>()>& compile);
 
