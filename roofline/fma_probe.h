@@ -7,6 +7,7 @@
 #define RAFTER_ROOFLINE_FMA_PROBE_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "jit/compiled_kernel.h"
 #include "rafter/cpu.h"
@@ -41,10 +42,11 @@ class FmaProbe {
 
  private:
   FmaProbe(jit::KernelPtr kernel, double flops_per_round) noexcept
-      : kernel_(static_cast<jit::KernelPtr&&>(kernel)), flops_per_round_(flops_per_round) {}
+      : kernel_(std::move(kernel)), flops_per_round_(flops_per_round) {}
 
   void RunRounds(int64_t rounds) const noexcept;
   int64_t RoundsFor(double batch_us) const noexcept;
+  double Best(ParallelFor* pool, int threads, double budget_us) const noexcept;
 
   jit::KernelPtr kernel_;
   double flops_per_round_;  // FLOPs of one round of the kernel's loop

@@ -1,0 +1,217 @@
+// The footprint sweep; see bandwidth_probe.h.
+#include "roofline/bandwidth_probe.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "roofline/stream_kernel.h"
+#include "roofline/team_timer.h"
+
+namespace rafter::roofline {
+namespace {
+
+// Long enough for the clock's 25 ns, short enough to fall between two scheduler ticks; teams need
+// more, since their members do not start at the same moment.
+constexpr double kBatchNs = 30'000, kTeamBatchNs = 300'000;
+constexpr size_t kMinBatches = 3, kMaxBatches = 2'000;
+constexpr size_t kHugePage = size_t{2} << 20;
+
+// One mapping with a part for each thread; huge pages are advised, so that page walks do not hide
+// the bandwidth of the caches.
+class Arena {
+ public:
+  Arena(int threads, double bytes_per_thread)
+      : part_bytes_((static_cast<size_t>(bytes_per_thread) + kSlack + kHugePage - 1) / kHugePage *
+                    kHugePage),
+        mapped_bytes_(part_bytes_ * static_cast<size_t>(threads) + kHugePage) {
+    void* memory = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return;
+    memory_ = static_cast<std::byte*>(memory);
+    const size_t misalignment = reinterpret_cast<uintptr_t>(memory_) % kHugePage;
+    first_part_ = memory_ + (misalignment == 0 ? 0 : kHugePage - misalignment);
+    madvise(memory_, mapped_bytes_, MADV_HUGEPAGE);
+  }
+  ~Arena() {
+    if (memory_ != nullptr) munmap(memory_, mapped_bytes_);
+  }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  bool ok() const { return memory_ != nullptr; }
+  std::byte* part(int thread) const {
+    return first_part_ + part_bytes_ * static_cast<size_t>(thread);
+  }
+  // To be called by the thread itself: the kernel places pages near the first writer. Not zeros,
+  // see stream_kernel.cc.
+  void Touch(int thread) const { std::memset(part(thread), 1, part_bytes_); }
+
+ private:
+  static constexpr size_t kSlack = 16 << 10;  // arrays may be moved apart, see ArrayOffset
+  size_t part_bytes_, mapped_bytes_;
+  std::byte* memory_ = nullptr;
+  std::byte* first_part_ = nullptr;
+};
+
+struct MixShape {
+  int arrays;   // distinct ones
+  int streams;  // loads and stores per element, in explicit bytes
+};
+
+MixShape ShapeOf(Mix mix) {
+  switch (mix) {
+    case Mix::kLoad:
+      return {1, 1};
+    case Mix::kTwoToOne:
+      return {3, 3};
+    case Mix::kCopy:
+      return {2, 2};
+    case Mix::kInPlace:
+      return {1, 2};
+    case Mix::kStore:
+      return {1, 1};
+  }
+  return {1, 1};
+}
+
+// Smallest offset from `from` on at which stores do not meet loads that are 1 to 2,047 bytes ahead
+// in the page: the core would hold such a load back until the store of the same 12 low bits is done
+// ("4K aliasing"). The loaded arrays start at 0 and, if there are two, at `second`.
+int64_t AliasFreeOffset(int64_t from, int64_t second) {
+  auto clash = [](int64_t distance) {
+    const int64_t low = distance & 4095;
+    return low > 0 && low < 2048;
+  };
+  int64_t offset = from;
+  while (offset < from + 4096 && (clash(offset) || clash(offset - second))) offset += 64;
+  return offset;
+}
+
+StreamArgs ArgsFor(std::byte* part, Mix mix, int64_t blocks) {
+  const int64_t array_bytes = blocks * kStreamBlockBytes;
+  StreamArgs args{part, part, part, blocks, 1};
+  if (mix == Mix::kCopy) args.dst = part + AliasFreeOffset(array_bytes, 0);
+  if (mix == Mix::kTwoToOne) {
+    args.b = part + array_bytes;
+    args.dst = part + AliasFreeOffset(2 * array_bytes, array_bytes);
+  }
+  return args;
+}
+
+class Sweep {
+ public:
+  Sweep(const SweepOptions& options, ParallelFor* pool, const Arena& arena)
+      : options_(options), arena_(arena), timer_(pool, options.threads) {
+    timer_.RunNs([&](int thread) noexcept { arena_.Touch(thread); });
+  }
+
+  // Fails only where code cannot be made.
+  Result<BandwidthCurve> Curve(Mix mix, bool non_temporal) {
+    BandwidthCurve curve{options_.isa, options_.threads, mix, non_temporal, {}};
+    Result<jit::KernelPtr> kernel = CompileStream(options_.isa, mix, non_temporal);
+    if (!kernel.ok()) return kernel.status();
+    for (const double footprint : options_.footprints) {
+      if (non_temporal && footprint < options_.non_temporal_from_bytes) continue;
+      const BandwidthPoint point = Point((*kernel)->entry<StreamFunction>(), mix, footprint);
+      // Rounding to whole blocks may join the smallest footprints.
+      if (curve.points.empty() || point.footprint_bytes > curve.points.back().footprint_bytes) {
+        curve.points.push_back(point);
+      }
+      if (options_.progress) options_.progress(++points_done_ / PointsInAll());
+    }
+    return curve;
+  }
+
+ private:
+  double PointsInAll() const {
+    double all = 0;
+    for (const double footprint : options_.footprints) {
+      const bool both =
+          options_.non_temporal_from_bytes > 0 && footprint >= options_.non_temporal_from_bytes;
+      all += both ? 8 : 5;  // the mixes, and three of them non-temporal
+    }
+    return all;
+  }
+
+  double RunNs(StreamFunction* kernel, Mix mix, int64_t blocks, int64_t passes) noexcept {
+    return timer_.RunNs([&](int thread) noexcept {
+      StreamArgs args = ArgsFor(arena_.part(thread), mix, blocks);
+      args.passes = passes;
+      kernel(&args);
+    });
+  }
+
+  BandwidthPoint Point(StreamFunction* kernel, Mix mix, double footprint) {
+    const MixShape shape = ShapeOf(mix);
+    const double array_bytes = footprint / options_.threads / shape.arrays;
+    const int64_t blocks = std::max<int64_t>(1, std::llround(array_bytes / kStreamBlockBytes));
+    const double pass_bytes = static_cast<double>(blocks * kStreamBlockBytes) * options_.threads;
+    const double batch_ns = options_.threads > 1 ? kTeamBatchNs : kBatchNs;
+    RunNs(kernel, mix, blocks, 1);  // brings the footprint into the caches
+    const double pass_ns = std::max(20.0, RunNs(kernel, mix, blocks, 3) / 3);
+    const int64_t passes = std::max<int64_t>(1, std::llround(batch_ns / pass_ns));
+    std::vector<double> pass_times;
+    const int64_t deadline = NowNs() + std::llround(options_.point_us * 1000);
+    do {
+      pass_times.push_back(RunNs(kernel, mix, blocks, passes) / static_cast<double>(passes));
+    } while (pass_times.size() < kMinBatches ||
+             (pass_times.size() < kMaxBatches && NowNs() < deadline));
+    std::sort(pass_times.begin(), pass_times.end());
+    const double explicit_bytes = pass_bytes * shape.streams;  // bytes/ns = GB/s
+    return {pass_bytes * shape.arrays, explicit_bytes / pass_times.front(),
+            explicit_bytes / pass_times[pass_times.size() / 2]};
+  }
+
+  const SweepOptions& options_;
+  const Arena& arena_;
+  TeamTimer timer_;
+  double points_done_ = 0;
+};
+
+}  // namespace
+
+std::vector<double> SweepFootprints(double l3_bytes, int threads, double memory_limit_bytes,
+                                    bool quick) {
+  constexpr double kMiB = 1 << 20;
+  const double first = std::max(8192.0, 4096.0 * threads);
+  const double wanted =
+      quick ? std::max(2 * l3_bytes, 64 * kMiB) : std::max(4 * l3_bytes, 256 * kMiB);
+  const double last = std::max(first, std::min(wanted, memory_limit_bytes));
+  const double step = quick ? 2.0 : 1.4;
+  std::vector<double> footprints;
+  for (double footprint = first; footprint < last / std::sqrt(step); footprint *= step) {
+    footprints.push_back(footprint);
+  }
+  footprints.push_back(last);
+  return footprints;
+}
+
+Result<std::vector<BandwidthCurve>> MeasureBandwidth(const SweepOptions& options) {
+  if (options.footprints.empty()) return Status::InvalidArgument("footprints: empty");
+  ParallelFor* pool = options.pool != nullptr ? options.pool : OpenMpThreads();
+  if (options.threads < 1 || (options.threads > 1 && options.threads > pool->concurrency())) {
+    return Status::InvalidArgument("threads: " + std::to_string(options.threads) +
+                                   "; allowed: 1 … " + std::to_string(pool->concurrency()));
+  }
+  const Arena arena(options.threads, options.footprints.back() / options.threads);
+  if (!arena.ok()) return Status::OutOfMemory();
+  Sweep sweep(options, pool, arena);
+  std::vector<BandwidthCurve> curves;
+  const bool with_non_temporal = options.non_temporal_from_bytes > 0;
+  for (const bool non_temporal : {false, true}) {
+    for (const Mix mix : kAllMixes) {
+      if (non_temporal && (!with_non_temporal || mix == Mix::kLoad || mix == Mix::kInPlace))
+        continue;
+      Result<BandwidthCurve> curve = sweep.Curve(mix, non_temporal);
+      if (!curve.ok()) return curve.status();
+      if (!curve->points.empty()) curves.push_back(*std::move(curve));
+    }
+  }
+  return curves;
+}
+
+}  // namespace rafter::roofline

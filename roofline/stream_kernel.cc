@@ -1,0 +1,128 @@
+// Loops over arrays; see stream_kernel.h.
+//
+//   passes:  offset = 0
+//   blocks:    load  8 vectors from a (and add 8 from b)      ┐ until 512 bytes of each array
+//              store 8 vectors to dst                         ┘
+//              offset += 512; blocks left? again
+//            passes left? again
+//   Non-temporal stores are fenced once at the end: their write-combining buffers belong to the
+//   measurement.
+#include "roofline/stream_kernel.h"
+
+#include <algorithm>
+#include <string>
+
+#include "jit/assembler.h"
+#include "jit/compile.h"
+#include "jit/isa.h"
+
+namespace rafter::roofline {
+namespace {
+
+constexpr int kGroupVecs = 8;
+
+class StreamEmitter {
+ public:
+  StreamEmitter(jit::Assembler& as, Mix mix, bool non_temporal)
+      : as_(as), mix_(mix), non_temporal_(non_temporal) {}
+
+  void Emit() {
+    as_.EnterKernel();
+    as_.mov(a(), as_.ptr[as_.rdi + offsetof(StreamArgs, a)]);
+    as_.mov(b(), as_.ptr[as_.rdi + offsetof(StreamArgs, b)]);
+    as_.mov(dst(), as_.ptr[as_.rdi + offsetof(StreamArgs, dst)]);
+    as_.mov(pass_bytes(), as_.ptr[as_.rdi + offsetof(StreamArgs, blocks)]);
+    as_.imul(pass_bytes(), pass_bytes(), static_cast<int>(kStreamBlockBytes));
+    as_.mov(passes(), as_.ptr[as_.rdi + offsetof(StreamArgs, passes)]);
+    FillVectors();
+    EmitLoops();
+    if (non_temporal_) as_.sfence();
+    as_.LeaveKernel();
+  }
+
+ private:
+  // What the store mix writes: not zeros, whose lines some cores drop on the way to L2.
+  void FillVectors() {
+    const int kOnePointFive = 0x3fc00000;
+    as_.mov(as_.eax, kOnePointFive);
+    for (int v = 0; v < kGroupVecs; ++v) {
+      const jit::Xmm low(v);
+      as_.vmovd(low, as_.eax);
+      as_.vbroadcastss(as_.vec(v), low);
+    }
+  }
+
+  void EmitLoops() {
+    jit::Label pass, block;
+    as_.L(pass);
+    as_.xor_(offset().cvt32(), offset().cvt32());
+    as_.align(32);
+    as_.L(block);
+    const int vec_bytes = as_.isa().vec_bytes;
+    for (int64_t at = 0; at < kStreamBlockBytes; at += kGroupVecs * vec_bytes) {
+      EmitGroup(static_cast<int>(at), vec_bytes);
+    }
+    as_.add(offset(), static_cast<int>(kStreamBlockBytes));
+    as_.cmp(offset(), pass_bytes());
+    as_.jl(block, jit::Assembler::T_NEAR);
+    as_.dec(passes());
+    as_.jnz(pass, jit::Assembler::T_NEAR);
+  }
+
+  void EmitGroup(int at, int vec_bytes) {
+    for (int v = 0; v < kGroupVecs; ++v) {
+      const int disp = at + v * vec_bytes;
+      if (mix_ == Mix::kInPlace) as_.vmovups(as_.vec(v), addr(dst(), disp));
+      if (mix_ == Mix::kLoad || mix_ == Mix::kCopy || mix_ == Mix::kTwoToOne) {
+        as_.vmovups(as_.vec(v), addr(a(), disp));
+      }
+      if (mix_ == Mix::kTwoToOne) as_.vaddps(as_.vec(v), as_.vec(v), addr(b(), disp));
+    }
+    if (mix_ == Mix::kLoad) return;
+    for (int v = 0; v < kGroupVecs; ++v) {
+      const jit::Address to = addr(dst(), at + v * vec_bytes);
+      if (non_temporal_) {
+        as_.vmovntps(to, as_.vec(v));
+      } else {
+        as_.vmovups(to, as_.vec(v));
+      }
+    }
+  }
+
+  jit::Reg64 a() const { return as_.rsi; }
+  jit::Reg64 b() const { return as_.rdx; }
+  jit::Reg64 dst() const { return as_.r8; }
+  jit::Reg64 pass_bytes() const { return as_.r9; }
+  jit::Reg64 passes() const { return as_.r10; }
+  jit::Reg64 offset() const { return as_.rcx; }
+  jit::Address addr(const jit::Reg64& array, int disp) const {
+    return as_.ptr[array + offset() + disp];
+  }
+
+  jit::Assembler& as_;
+  const Mix mix_;
+  const bool non_temporal_;
+};
+
+std::string StreamName(Mix mix, bool non_temporal, const char* isa) {
+  std::string name = std::string("probe_stream_") + MixName(mix);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == ':' || c == '-'; }, '_');
+  return name + (non_temporal ? "_nt_" : "_") + isa;
+}
+
+}  // namespace
+
+Result<jit::KernelPtr> CompileStream(Isa isa, Mix mix, bool non_temporal) {
+  const jit::IsaInfo& info = jit::GetIsaInfo(isa);
+  if (info.vec_bytes == 0 || isa > DetectedIsa()) {
+    return Status::Unsupported(std::string("isa: this machine cannot run ") + IsaName(isa));
+  }
+  if (non_temporal && mix == Mix::kLoad) {
+    return Status::InvalidArgument("mix: load has no non-temporal variant");
+  }
+  return jit::Compile(StreamName(mix, non_temporal, info.name), info,
+                      [&](jit::Assembler& as) { StreamEmitter(as, mix, non_temporal).Emit(); });
+}
+
+}  // namespace rafter::roofline

@@ -1,0 +1,36 @@
+// roofline/stream_kernel.h: the JIT'ed loops of the bandwidth probe: full-width loads and stores
+// over up to three arrays, several cache lines in flight, no arithmetic that could limit them.
+#ifndef RAFTER_ROOFLINE_STREAM_KERNEL_H_
+#define RAFTER_ROOFLINE_STREAM_KERNEL_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "jit/compiled_kernel.h"
+#include "rafter/cpu.h"
+#include "rafter/status.h"
+#include "roofline/bandwidth_curve.h"
+
+namespace rafter::roofline {
+
+// What one turn of the loop covers in each array; array sizes are multiples of it.
+inline constexpr int64_t kStreamBlockBytes = 512;
+
+struct StreamArgs {
+  // Arrays start on a cache line. Which ones a mix uses: load a; 2:1 a, b, dst; copy a, dst;
+  // in-place dst; store dst.
+  const std::byte* a;
+  const std::byte* b;
+  std::byte* dst;
+  int64_t blocks;  // per array and pass, at least 1
+  int64_t passes;  // at least 1
+};
+using StreamFunction = void(const StreamArgs*);
+
+// kUnsupported without executable memory. Mixes without a store have no non-temporal variant:
+// kInvalidArgument.
+Result<jit::KernelPtr> CompileStream(Isa isa, Mix mix, bool non_temporal);
+
+}  // namespace rafter::roofline
+
+#endif  // RAFTER_ROOFLINE_STREAM_KERNEL_H_
