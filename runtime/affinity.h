@@ -13,6 +13,10 @@ std::vector<int> AllowedCpus();
 // is left to the caller's thread.
 std::vector<int> PinningOrder();
 
+// The same for given CPUs (rising), the core of each, and the CPU the caller runs on (-1 = unknown).
+std::vector<int> OrderForPinning(const std::vector<int>& cpus, const std::vector<int>& core_of,
+                                 int caller_cpu);
+
 // Pins the calling thread. False when the system refused.
 bool PinThisThread(int cpu) noexcept;
 

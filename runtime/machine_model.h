@@ -10,6 +10,8 @@
 
 namespace rafter {
 
+struct Topology;
+
 struct MachineModel {
   std::string name;                 // "AMD Zen 3", "generic AVX2"
   double clock_ghz = 3.0;           // core clock under vector load
@@ -27,8 +29,11 @@ struct MachineModel {
   double PeakFlopsPerUs(Isa isa) const noexcept;
 };
 
+// The default for a machine with this vendor, family, model and these caches.
+MachineModel DefaultMachineModel(const Topology& topology);
+
 // The model in use: from CPUID and the cache sizes of runtime/topology until SetMachineModel.
-// The reference stays valid for the process's lifetime.
+// The reference stays valid for the process's lifetime. Both functions may be called from any thread.
 const MachineModel& CurrentMachineModel() noexcept;
 void SetMachineModel(const MachineModel& model);
 
