@@ -3,19 +3,24 @@
 #   rafter_objects   every source of include/, jit/, runtime/, kernels/ (compiled once, position independent)
 #   rafter           librafter.so     only RAFTER_EXPORT symbols are visible
 #   rafter_static    librafter.a      also what roofline, bench, cli and tests link: they see hidden symbols
+#   rafter_internal  what code inside the project links to look behind the public headers
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
   set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   if(NOT CMAKE_BUILD_TYPE)
     set(CMAKE_BUILD_TYPE Release)
+  endif()
+  find_program(RAFTER_CCACHE ccache)
+  if(RAFTER_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${RAFTER_CCACHE})
   endif()
 endif()
 
@@ -27,8 +32,16 @@ if(RAFTER_WERROR)
   target_compile_options(rafter_flags INTERFACE -Werror)
 endif()
 if(RAFTER_SANITIZE)
-  target_compile_options(rafter_flags INTERFACE -fsanitize=${RAFTER_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(rafter_flags INTERFACE -fsanitize=${RAFTER_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
   target_link_options(rafter_flags INTERFACE -fsanitize=${RAFTER_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND RAFTER_SANITIZE MATCHES undefined)
+    # The check reads a signature in front of the callee; generated code carries none.
+    target_compile_options(rafter_flags INTERFACE -fno-sanitize=function)
+  endif()
+endif()
+if(RAFTER_FUZZ)
+  target_compile_options(rafter_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 function(rafter_add_library_targets)
@@ -39,18 +52,31 @@ function(rafter_add_library_targets)
 
   add_library(rafter SHARED $<TARGET_OBJECTS:rafter_objects>)
   add_library(rafter_static STATIC $<TARGET_OBJECTS:rafter_objects>)
-  set_target_properties(rafter PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
-  set_target_properties(rafter_static PROPERTIES OUTPUT_NAME rafter)
   foreach(target rafter rafter_static)
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                $<INSTALL_INTERFACE:include>)
-    target_compile_features(${target} PUBLIC cxx_std_20)
+    # Not compile_features(cxx_std_20): the C interface serves programs without any C++.
     target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX Threads::Threads)
   endforeach()
+  set_target_properties(rafter_static PROPERTIES OUTPUT_NAME rafter)
+
+  # Before 1.0 every minor version may change the binary interface.
+  set(soversion ${PROJECT_VERSION_MAJOR})
+  if(soversion EQUAL 0)
+    set(soversion 0.${PROJECT_VERSION_MINOR})
+  endif()
+  set(map ${PROJECT_SOURCE_DIR}/cmake/rafter.map)
+  set_target_properties(rafter PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${soversion}
+                        LINK_DEPENDS ${map})
+  target_link_options(rafter PRIVATE -Wl,--version-script=${map} -Wl,-z,relro,-z,now)
+  if(RAFTER_SANITIZE)
+    target_link_options(rafter PRIVATE -fsanitize=${RAFTER_SANITIZE})
+  else()
+    target_link_options(rafter PRIVATE -Wl,--no-undefined)
+  endif()
   add_library(rafter::rafter ALIAS rafter)
   add_library(rafter::rafter_static ALIAS rafter_static)
 
-  # For code inside the project that may look behind the public headers.
   add_library(rafter_internal INTERFACE)
   target_link_libraries(rafter_internal INTERFACE rafter_flags rafter_static OpenMP::OpenMP_CXX
                         Threads::Threads)

@@ -48,11 +48,11 @@ struct Padding {
 struct ConvDesc {
   int64_t n = 1, groups = 1, ic = 0, oc = 0;
   Size2 in{1, 0}, kernel{1, 1}, stride{1, 1}, dilation{1, 1};
-  Padding pad;
-  TensorFormat src, dst;
+  Padding pad{};
+  TensorFormat src{}, dst{};
   DataType type = DataType::kF32;
-  bool bias = false;  // whether FLOPs and bytes count one; PackWeights accepts a null bias either way
-  PostOps post_ops;   // applied in the order given
+  bool bias = false;   // whether FLOPs and bytes count one; PackWeights accepts a null bias either way
+  PostOps post_ops{};  // applied in the order given
 };
 
 // Which arithmetic an algorithm may use. kStrict: only direct summation. kDefault: also algorithms with
@@ -64,7 +64,7 @@ struct ConvOptions {
   Accuracy accuracy = Accuracy::kDefault;
   // Name of the only algorithm to be tried ("reference", "direct", "pointwise"); empty: the cheapest.
   // kUnsupported when it refuses the problem.
-  std::string algorithm;
+  std::string algorithm{};
 };
 
 struct PackOptions {
@@ -96,9 +96,9 @@ class RAFTER_EXPORT PackedWeights {
 // What may differ between two calls of the same plan.
 struct RunOptions {
   // One pointer per kResidualAdd of the post-ops, in their order.
-  std::span<const float* const> residuals;
+  std::span<const float* const> residuals{};
   // At least scratch_bytes(), aligned to 64 bytes. Empty: taken from `pool`.
-  std::span<std::byte> scratch;
+  std::span<std::byte> scratch{};
   MemoryPool* pool = nullptr;       // null: MemoryPool::Default()
   ParallelFor* threads = nullptr;   // null: OpenMpThreads()
   int max_threads = 0;              // upper limit for this call; 0 = the plan's own count

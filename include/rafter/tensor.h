@@ -43,7 +43,7 @@ struct Strides {
 // Slices make concatenation free: let every producer write its channels into the common tensor.
 struct TensorFormat {
   Layout layout = Layout::kNhwc;
-  std::optional<Strides> strides;
+  std::optional<Strides> strides{};
   bool operator==(const TensorFormat&) const = default;
 };
 
