@@ -1,0 +1,190 @@
+// rafter/rafter_c.h: rafter in plain C (C99 and later), for programs and engines in other
+// languages.
+//
+//   rafter_conv_desc desc;
+//   rafter_conv_desc_init(&desc);            // sizes of 1, dense NHWC; then set what differs
+//   desc.ic = 64; …
+//   rafter_conv* conv = NULL;
+//   if (rafter_conv_create(&desc, NULL, &conv) != RAFTER_OK) puts(rafter_last_error());
+//
+// The meaning of every field is that of rafter/conv.h. Functions that can fail return a
+// rafter_status; rafter_last_error() then has the text for the calling thread. Objects are released
+// by their destroy function, which accepts NULL. A plan and packed weights may be used from several
+// threads at once.
+#ifndef RAFTER_RAFTER_C_H_
+#define RAFTER_RAFTER_C_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rafter/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum rafter_status {
+  RAFTER_OK = 0,
+  RAFTER_INVALID_ARGUMENT = 1,
+  RAFTER_UNSUPPORTED = 2,
+  RAFTER_OUT_OF_MEMORY = 3,
+  RAFTER_INTERNAL = 4
+} rafter_status;
+
+// Text of the last failure on this thread, "" before the first. Valid until the next failure there.
+RAFTER_EXPORT const char* rafter_last_error(void);
+// Version of the loaded library, "0.1.0".
+RAFTER_EXPORT const char* rafter_version(void);
+
+typedef enum rafter_isa {
+  RAFTER_ISA_NONE = 0,
+  RAFTER_ISA_AVX2 = 1,
+  RAFTER_ISA_AVX512 = 2
+} rafter_isa;
+
+RAFTER_EXPORT rafter_isa rafter_detected_isa(void);
+RAFTER_EXPORT rafter_isa rafter_effective_isa(void);
+// Caps the set used by plans that are created from now on, in the whole process.
+RAFTER_EXPORT rafter_status rafter_set_max_isa(rafter_isa isa);
+
+typedef enum rafter_layout {
+  RAFTER_NHWC = 0,
+  RAFTER_NCHW = 1,
+  RAFTER_NCHW16C = 2,
+  RAFTER_NCHW8C = 3
+} rafter_layout;
+
+// In elements. In a format, all zero means dense.
+typedef struct rafter_strides {
+  int64_t n, c, h, w;
+} rafter_strides;
+
+typedef struct rafter_format {
+  int32_t layout;  // a rafter_layout
+  rafter_strides strides;
+} rafter_format;
+
+typedef enum rafter_post_op_kind {
+  RAFTER_RELU = 1,
+  RAFTER_LEAKY_RELU,  // alpha
+  RAFTER_CLIP,        // alpha = low, beta = high
+  RAFTER_HARD_SWISH,
+  RAFTER_HARD_SIGMOID,  // alpha, beta
+  RAFTER_SIGMOID,
+  RAFTER_SWISH,  // alpha
+  RAFTER_TANH,
+  RAFTER_GELU,
+  RAFTER_ELU,           // alpha
+  RAFTER_RESIDUAL_ADD,  // residual_strides, all zero: those of the output
+  RAFTER_CHANNEL_SCALE  // scale: oc values, copied by rafter_conv_create
+} rafter_post_op_kind;
+
+typedef struct rafter_post_op {
+  int32_t kind;  // a rafter_post_op_kind
+  float alpha, beta;
+  const float* scale;
+  rafter_strides residual_strides;
+} rafter_post_op;
+
+typedef struct rafter_conv_desc {
+  int64_t n, groups, ic, oc;
+  int64_t in_h, in_w, kernel_h, kernel_w;
+  int64_t stride_h, stride_w, dilation_h, dilation_w;
+  int64_t pad_top, pad_left, pad_bottom, pad_right;
+  rafter_format src, dst;
+  int32_t bias;  // 0 or 1
+  int32_t num_post_ops;
+  const rafter_post_op* post_ops;
+} rafter_conv_desc;
+
+// Sets every field to its default: batch, groups, kernel, strides and dilations 1, the rest 0.
+RAFTER_EXPORT void rafter_conv_desc_init(rafter_conv_desc* desc);
+
+typedef struct rafter_conv_options {
+  int32_t threads;        // 0 = those of the OpenMP backend
+  int32_t strict;         // 1: direct summation only
+  const char* algorithm;  // NULL: the cheapest
+} rafter_conv_options;
+
+typedef struct rafter_conv rafter_conv;
+typedef struct rafter_packed_weights rafter_packed_weights;
+typedef struct rafter_worker_pool rafter_worker_pool;
+
+// `options` may be NULL. On failure *conv becomes NULL.
+RAFTER_EXPORT rafter_status rafter_conv_create(const rafter_conv_desc* desc,
+                                               const rafter_conv_options* options,
+                                               rafter_conv** conv);
+RAFTER_EXPORT void rafter_conv_destroy(rafter_conv* conv);
+
+RAFTER_EXPORT void rafter_conv_output_size(const rafter_conv* conv, int64_t* height,
+                                           int64_t* width);
+RAFTER_EXPORT size_t rafter_conv_scratch_bytes(const rafter_conv* conv);
+RAFTER_EXPORT int32_t rafter_conv_threads(const rafter_conv* conv);
+RAFTER_EXPORT rafter_isa rafter_conv_isa(const rafter_conv* conv);
+// Both live as long as the plan.
+RAFTER_EXPORT const char* rafter_conv_algorithm(const rafter_conv* conv);
+RAFTER_EXPORT const char* rafter_conv_kernel_name(const rafter_conv* conv);
+// Writes at most `bytes` bytes including the final zero; returns the length of the whole text,
+// without that zero. `text` may be NULL when `bytes` is 0.
+RAFTER_EXPORT size_t rafter_conv_explain(const rafter_conv* conv, char* text, size_t bytes);
+
+// Dense weights [oc][ic / groups][kernel_h][kernel_w]; `bias` of oc values, or NULL for zeros.
+RAFTER_EXPORT rafter_status rafter_pack_weights(const rafter_conv* conv, const float* oihw,
+                                                const float* bias, int32_t flush_denormals,
+                                                rafter_packed_weights** weights);
+// The whole object as bytes, to be stored; they live as long as the object.
+RAFTER_EXPORT const void* rafter_packed_weights_bytes(const rafter_packed_weights* weights,
+                                                      size_t* bytes);
+// Copies stored bytes back. Damage and other versions are RAFTER_INVALID_ARGUMENT.
+RAFTER_EXPORT rafter_status rafter_packed_weights_from_bytes(const void* data, size_t bytes,
+                                                             rafter_packed_weights** weights);
+RAFTER_EXPORT void rafter_packed_weights_destroy(rafter_packed_weights* weights);
+
+// rafter's own workers. threads 0 = one per allowed core; pin 1 binds each worker to one CPU.
+RAFTER_EXPORT rafter_status rafter_worker_pool_create(int32_t threads, int32_t pin,
+                                                      rafter_worker_pool** pool);
+RAFTER_EXPORT void rafter_worker_pool_destroy(rafter_worker_pool* pool);
+
+// A pool of the caller. `run` calls task(task_context, i) once for each i in [0, num_tasks), on any
+// threads, and returns when all have ended.
+typedef struct rafter_parallel_for {
+  void* context;
+  int32_t concurrency;  // how many tasks can run at the same time, at least 1
+  void (*run)(void* context, int64_t num_tasks, void (*task)(void* task_context, int64_t index),
+              void* task_context);
+} rafter_parallel_for;
+
+// Zero-initialise for the defaults. At most one of `workers` and `parallel_for` may be set; without
+// either, OpenMP is used.
+typedef struct rafter_run_options {
+  const float* const* residuals;  // one per RAFTER_RESIDUAL_ADD
+  size_t num_residuals;
+  void* scratch;  // rafter_conv_scratch_bytes() or more, aligned to 64 bytes, or NULL
+  size_t scratch_bytes;
+  rafter_worker_pool* workers;
+  const rafter_parallel_for* parallel_for;
+  int32_t max_threads;  // 0 = the plan's own count
+} rafter_run_options;
+
+// `options` may be NULL.
+RAFTER_EXPORT rafter_status rafter_conv_run(const rafter_conv* conv, const float* src,
+                                            const rafter_packed_weights* weights, float* dst,
+                                            const rafter_run_options* options);
+
+typedef struct rafter_conv_cost {
+  double flops_valid, flops_nominal, flops_extra, macs_valid;
+  int64_t parameters;
+  double src_bytes, weights_bytes, dst_bytes, residual_bytes, bytes, footprint_bytes;
+  double intensity;
+} rafter_conv_cost;
+
+RAFTER_EXPORT rafter_status rafter_cost(const rafter_conv_desc* desc, rafter_conv_cost* cost);
+
+// Drops all compiled kernels that no plan uses.
+RAFTER_EXPORT void rafter_clear_kernel_cache(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // RAFTER_RAFTER_C_H_
