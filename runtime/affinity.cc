@@ -1,4 +1,5 @@
-// runtime/affinity.cc: affinity masks of any size. Which CPUs are siblings comes from runtime/topology.
+// runtime/affinity.cc: affinity masks of any size. Which CPUs are siblings comes from
+// runtime/topology.
 #include "runtime/affinity.h"
 
 #include <sched.h>
@@ -54,14 +55,16 @@ std::vector<int> AllowedCpus() {
 
 std::vector<int> OrderForPinning(const std::vector<int>& cpus, const std::vector<int>& core_of,
                                  int caller_cpu) {
-  // Position of each CPU among the allowed CPUs of its core: 0 for the first, 1 for its first sibling.
+  // Position of each CPU among the allowed CPUs of its core: 0 for the first, 1 for its first
+  // sibling.
   std::vector<int> rank(cpus.size(), 0);
   for (size_t i = 0; i < cpus.size(); ++i) {
     rank[i] = static_cast<int>(std::count(core_of.begin(), core_of.begin() + i, core_of[i]));
   }
   std::vector<size_t> by_rank(cpus.size());
   for (size_t i = 0; i < by_rank.size(); ++i) by_rank[i] = i;
-  // Within a rank the order starts at the caller's core and wraps around, so that workers sit next to it.
+  // Within a rank the order starts at the caller's core and wraps around, so that workers sit next
+  // to it.
   const auto caller = std::find(cpus.begin(), cpus.end(), caller_cpu);
   const int start = caller == cpus.end() ? -1 : core_of[static_cast<size_t>(caller - cpus.begin())];
   std::stable_sort(by_rank.begin(), by_rank.end(), [&](size_t a, size_t b) {

@@ -9,11 +9,12 @@ namespace rafter {
 // CPUs of the calling thread's mask, rising; works beyond 1,024 CPUs. Never empty.
 std::vector<int> AllowedCpus();
 
-// The order in which workers take CPUs: one per physical core first, then the siblings; the first entry
-// is left to the caller's thread.
+// The order in which workers take CPUs: one per physical core first, then the siblings; the first
+// entry is left to the caller's thread.
 std::vector<int> PinningOrder();
 
-// The same for given CPUs (rising), the core of each, and the CPU the caller runs on (-1 = unknown).
+// The same for given CPUs (rising), the core of each, and the CPU the caller runs on (-1 =
+// unknown).
 std::vector<int> OrderForPinning(const std::vector<int>& cpus, const std::vector<int>& core_of,
                                  int caller_cpu);
 

@@ -112,8 +112,10 @@ bool BlockMap::AddArena(Span arena) noexcept {
 BlockMap::Block* BlockMap::SmallestIn(int list, size_t bytes) const noexcept {
   Block* best = nullptr;
   int looked = 0;
-  for (Block* block = free_[list]; block != nullptr && looked < kMaxLooked; block = block->next, ++looked) {
-    if (block->span.bytes >= bytes && (best == nullptr || block->span.bytes < best->span.bytes)) best = block;
+  for (Block* block = free_[list]; block != nullptr && looked < kMaxLooked;
+       block = block->next, ++looked) {
+    if (block->span.bytes >= bytes && (best == nullptr || block->span.bytes < best->span.bytes))
+      best = block;
   }
   return best;
 }

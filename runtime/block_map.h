@@ -1,6 +1,7 @@
 // runtime/block_map.h: which parts of some arenas are free and which are handed out: best fit, with
-// neighbours joined when they become free. Pure bookkeeping that never touches the arenas themselves, so
-// that an overrun in an arena cannot damage it. Not thread-safe. Its user: runtime/memory_pool.cc.
+// neighbours joined when they become free. Pure bookkeeping that never touches the arenas
+// themselves, so that an overrun in an arena cannot damage it. Not thread-safe. Its user:
+// runtime/memory_pool.cc.
 //
 // Its own memory comes from mmap, not from malloc: it is used under the pool's lock, which is taken
 // around fork, and a lock of a replaced malloc must not be waited for there.
@@ -28,14 +29,16 @@ class BlockMap {
 
   // False when there is no memory for the bookkeeping.
   bool AddArena(Span arena) noexcept;
-  // A block of at least `bytes`, the smallest that fits; among equal ones the one freed last, whose pages
-  // are warm. None: {0, 0}. (Rarely the block is larger: when it cannot be split for want of memory.)
+  // A block of at least `bytes`, the smallest that fits; among equal ones the one freed last, whose
+  // pages are warm. None: {0, 0}. (Rarely the block is larger: when it cannot be split for want of
+  // memory.)
   Span Take(size_t bytes) noexcept;
   // The block that begins there and is handed out, or none.
   Span Find(uintptr_t begin) const noexcept;
   // `begin` was given by Take.
   void Release(uintptr_t begin) noexcept;
-  // Forgets one arena that is free as a whole and smaller than `below_bytes`, and returns it; or none.
+  // Forgets one arena that is free as a whole and smaller than `below_bytes`, and returns it; or
+  // none.
   Span RemoveFreeArena(size_t below_bytes) noexcept;
   // Forgets any arena, free or not; none when there is no more.
   Span RemoveAnyArena() noexcept;
@@ -52,7 +55,7 @@ class BlockMap {
   // Part of an arena. Free ones are in the list of their size, others in the chain of their hash.
   struct Block {
     Span span;
-    Block *lower = nullptr, *upper = nullptr;  // neighbours in the arena
+    Block *lower = nullptr, *upper = nullptr;    // neighbours in the arena
     Block *previous = nullptr, *next = nullptr;  // in the list or chain
     bool free = false;
   };

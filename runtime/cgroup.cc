@@ -1,6 +1,6 @@
 // runtime/cgroup.cc: /proc/self/cgroup names the groups, /proc/self/mountinfo says where they are
-// visible. Inside a container the mount shows only a part of the hierarchy (its fourth field), and the
-// group's path may or may not be relative to that part; both forms occur.
+// visible. Inside a container the mount shows only a part of the hierarchy (its fourth field), and
+// the group's path may or may not be relative to that part; both forms occur.
 #include "runtime/cgroup.h"
 
 #include <algorithm>
@@ -24,7 +24,8 @@ std::string Unescape(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\' && i + 3 < text.size()) {
-      plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + text[i + 3] - '0');
+      plain +=
+          static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + text[i + 3] - '0');
       i += 3;
     } else {
       plain += text[i];
@@ -57,7 +58,8 @@ std::vector<Mount> CpuMounts(const std::string& root) {
     if (auto mount = ParseMount(line)) mounts.push_back(*std::move(mount));
   }
   if (mounts.empty()) {  // mountinfo is hidden: the customary places
-    mounts = {{true, "/", "/sys/fs/cgroup"}, {false, "/", "/sys/fs/cgroup/cpu"},
+    mounts = {{true, "/", "/sys/fs/cgroup"},
+              {false, "/", "/sys/fs/cgroup/cpu"},
               {false, "/", "/sys/fs/cgroup/cpu,cpuacct"}};
   }
   return mounts;
@@ -66,12 +68,14 @@ std::vector<Mount> CpuMounts(const std::string& root) {
 // The process's group in the hierarchy of version 2 or of version 1's cpu controller.
 std::optional<std::string> GroupPath(const std::string& root, bool version2) {
   const std::string text = ReadSystemFile(root + "/proc/self/cgroup").value_or("");
-  for (std::string_view line : SplitText(text, '\n')) {  // "id:controllers:path", path may have colons
+  for (std::string_view line :
+       SplitText(text, '\n')) {  // "id:controllers:path", path may have colons
     const size_t first = line.find(':');
     const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    if (version2 ? controllers.empty() && line.substr(0, first) == "0" : HasItem(controllers, "cpu")) {
+    if (version2 ? controllers.empty() && line.substr(0, first) == "0"
+                 : HasItem(controllers, "cpu")) {
       return std::string(line.substr(second + 1));
     }
   }
@@ -97,7 +101,8 @@ double QuotaOf(const std::string& directory, bool version2) {
     quota = ParseDecimal(parts[0]);
     period = parts.size() > 1 ? ParseDecimal(parts[1]) : std::optional<int64_t>(100'000);
   } else {
-    quota = ParseDecimal(ReadSystemFile(directory + "/cpu.cfs_quota_us").value_or(""));  // -1 = none
+    quota =
+        ParseDecimal(ReadSystemFile(directory + "/cpu.cfs_quota_us").value_or(""));  // -1 = none
     period = ParseDecimal(ReadSystemFile(directory + "/cpu.cfs_period_us").value_or("100000"));
   }
   if (!quota || !period || *quota <= 0 || *period <= 0) return 0;

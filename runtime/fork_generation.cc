@@ -1,5 +1,6 @@
-// runtime/fork_generation.cc: counts forks with an atfork handler, registered when rafter is loaded: a
-// child must be noticed even if its parent never called rafter (it may have used OpenMP itself).
+// runtime/fork_generation.cc: counts forks with an atfork handler, registered when rafter is
+// loaded: a child must be noticed even if its parent never called rafter (it may have used OpenMP
+// itself).
 #include "runtime/fork_generation.h"
 
 #include <pthread.h>

@@ -1,8 +1,9 @@
 // runtime/fork_generation.h: has this process been forked since rafter was loaded?
 //
-// Threads do not survive fork: a child that waits for its parent's workers hangs. Whatever owns threads
-// remembers the generation in which it started them and starts anew (or does without) in another one.
-// Only fork() counts, which runs atfork handlers; a raw clone system call is not noticed.
+// Threads do not survive fork: a child that waits for its parent's workers hangs. Whatever owns
+// threads remembers the generation in which it started them and starts anew (or does without) in
+// another one. Only fork() counts, which runs atfork handlers; a raw clone system call is not
+// noticed.
 #ifndef RAFTER_RUNTIME_FORK_GENERATION_H_
 #define RAFTER_RUNTIME_FORK_GENERATION_H_
 

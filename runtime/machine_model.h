@@ -1,5 +1,5 @@
-// runtime/machine_model.h: what the cost model knows of a CPU. Defaults per CPU family; whoever measured
-// the machine may replace them. The library itself never measures.
+// runtime/machine_model.h: what the cost model knows of a CPU. Defaults per CPU family; whoever
+// measured the machine may replace them. The library itself never measures.
 #ifndef RAFTER_RUNTIME_MACHINE_MODEL_H_
 #define RAFTER_RUNTIME_MACHINE_MODEL_H_
 
@@ -13,16 +13,18 @@ namespace rafter {
 struct Topology;
 
 struct MachineModel {
-  std::string name;                 // "AMD Zen 3", "generic AVX2"
-  double clock_ghz = 3.0;           // core clock under vector load
+  std::string name;        // "AMD Zen 3", "generic AVX2"
+  double clock_ghz = 3.0;  // core clock under vector load
   // Per core, per clock cycle.
-  int fma_pipes = 2;                // vector FMAs of full width per cycle
-  int fma_latency = 4;              // cycles
-  int load_ports = 2;               // vector loads per cycle
-  int avx512_vec_bytes_per_fma = 64;// width that one pipe really executes for AVX-512 (32 on Zen 4)
-  int64_t l1d_bytes = 32 << 10, l2_bytes = 512 << 10, l3_bytes = 16 << 20;  // L3: share of this process
+  int fma_pipes = 2;    // vector FMAs of full width per cycle
+  int fma_latency = 4;  // cycles
+  int load_ports = 2;   // vector loads per cycle
+  // Width that one pipe really executes for AVX-512 (32 on Zen 4).
+  int avx512_vec_bytes_per_fma = 64;
+  int64_t l1d_bytes = 32 << 10, l2_bytes = 512 << 10;
+  int64_t l3_bytes = 16 << 20;  // share of this process
   double l2_bytes_per_cycle = 32, l3_bytes_per_cycle = 16, dram_bytes_per_cycle = 6;
-  double fork_join_us = 1.5;        // waking and joining a team of threads
+  double fork_join_us = 1.5;  // waking and joining a team of threads
   double call_us = 0.1;
 
   // Peak of one core in FLOP per microsecond for f32.
@@ -33,7 +35,7 @@ struct MachineModel {
 MachineModel DefaultMachineModel(const Topology& topology);
 
 // The model in use: from CPUID and the cache sizes of runtime/topology until SetMachineModel.
-// The reference stays valid for the process's lifetime. Both functions may be called from any thread.
+// The reference stays valid for the process's lifetime. Both may be called from any thread.
 const MachineModel& CurrentMachineModel() noexcept;
 void SetMachineModel(const MachineModel& model);
 

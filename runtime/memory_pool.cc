@@ -1,5 +1,6 @@
-// runtime/memory_pool.cc: maps arenas and hands out parts of them. Where the free parts are is the matter
-// of runtime/block_map.h; this file adds the lock, the limit, the system calls and the debugging aids.
+// runtime/memory_pool.cc: maps arenas and hands out parts of them. Where the free parts are is the
+// matter of runtime/block_map.h; this file adds the lock, the limit, the system calls and the
+// debugging aids.
 #include "rafter/memory_pool.h"
 
 #include <pthread.h>
@@ -32,10 +33,12 @@ namespace {
 
 constexpr size_t kLine = 64, kPage = 4096;
 constexpr size_t kHugePage = 2 << 20;
-constexpr size_t kLargeBytes = 64 << 10;       // from here on blocks are whole pages in arenas of huge pages
-constexpr size_t kSmallArenaBytes = 256 << 10; // for the others; a multiple of kPage
+constexpr size_t kLargeBytes =
+    64 << 10;  // from here on blocks are whole pages in arenas of huge pages
+constexpr size_t kSmallArenaBytes = 256 << 10;  // for the others; a multiple of kPage
 
-// Debug builds fill blocks: as floats, fresh memory is NaN, which reaches every result that reads it.
+// Debug builds fill blocks: as floats, fresh memory is NaN, which reaches every result that reads
+// it.
 constexpr int kFreshByte = 0xFF, kFreedByte = 0xCB;
 #ifdef NDEBUG
 constexpr bool kFill = false;
@@ -50,7 +53,8 @@ void* Pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 // Whole pages, aligned to `alignment`; 0 when the system refuses.
 uintptr_t Map(size_t bytes, size_t alignment) noexcept {
   const size_t extra = alignment - kPage;
-  void* memory = mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return 0;
   const auto mapped = reinterpret_cast<uintptr_t>(memory);
   const uintptr_t begin = RoundUp(mapped, alignment);
@@ -60,8 +64,8 @@ uintptr_t Map(size_t bytes, size_t alignment) noexcept {
   return begin;
 }
 
-// A lock that is taken around fork, so that a child never inherits one which is held by a thread that does
-// not exist there. All of them are in a list.
+// A lock that is taken around fork, so that a child never inherits one which is held by a thread
+// that does not exist there. All of them are in a list.
 struct ForkSafeLock {
   std::mutex mutex;
   ForkSafeLock *previous = nullptr, *next = nullptr;
@@ -154,7 +158,8 @@ void MemoryPool::Impl::Free(void* block) noexcept {
 bool MemoryPool::Impl::Grow(bool is_large, size_t bytes) noexcept {
   BlockMap& map = MapOf(is_large);
   DropFreeArenas(map, bytes);
-  if (MapArena(map, RoundUp(bytes, is_large ? kHugePage : kSmallArenaBytes), is_large ? kHugePage : kPage)) {
+  if (MapArena(map, RoundUp(bytes, is_large ? kHugePage : kSmallArenaBytes),
+               is_large ? kHugePage : kPage)) {
     return true;
   }
   // The limit or the system is near: give back what is free, and ask for no more than needed.

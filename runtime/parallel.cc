@@ -30,9 +30,9 @@ int CountCpus() noexcept {
 }
 const int cpus_at_load = CountCpus();
 
-// One call of Run. The atomics are more than OpenMP's own barriers give: they tell the thread sanitizer,
-// which does not see into libgomp, that the caller's writes come before the tasks and theirs before the
-// return. (The whole costs about 20 ns beside a region of 300 ns.)
+// One call of Run. The atomics are more than OpenMP's own barriers give: they tell the thread
+// sanitizer, which does not see into libgomp, that the caller's writes come before the tasks and
+// theirs before the return. (The whole costs about 20 ns beside a region of 300 ns.)
 struct Job {
   ParallelFor::Task task;
   void* context;
@@ -43,9 +43,9 @@ struct Job {
   std::atomic<int> left_team{0};
 };
 
-// What one thread of the team does. The first task is the one of its own number, so that a thread meets
-// the same part of the data in call after call; the others are taken as they come. Each task runs exactly
-// once with any number of threads that the runtime delivers.
+// What one thread of the team does. The first task is the one of its own number, so that a thread
+// meets the same part of the data in call after call; the others are taken as they come. Each task
+// runs exactly once with any number of threads that the runtime delivers.
 void TakePart(Job& job, int thread, int team) noexcept {
   (void)job.published.load(std::memory_order_acquire);
   const unsigned own_mode = FloatingPointMode();
@@ -58,8 +58,8 @@ void TakePart(Job& job, int thread, int team) noexcept {
   job.left_team.fetch_add(1, std::memory_order_acq_rel);
 }
 
-// Only what the compiler generates for the region stays in here, hidden from the thread sanitizer: it
-// hands `job` over through memory that libgomp orders.
+// Only what the compiler generates for the region stays in here, hidden from the thread sanitizer:
+// it hands `job` over through memory that libgomp orders.
 __attribute__((no_sanitize("thread"))) void RunTeam(Job& job, int threads) noexcept {
   Job* const shared = &job;
 #pragma omp parallel num_threads(threads) default(none) firstprivate(shared)
@@ -88,8 +88,9 @@ class OpenMpBackend final : public ParallelFor {
   }
 
  private:
-  // OMP_NUM_THREADS, omp_set_num_threads or a binding policy: whoever set one of them is obeyed. Without
-  // them the runtime counts every CPU, also the second of a core and those beyond a container's quota.
+  // OMP_NUM_THREADS, omp_set_num_threads or a binding policy: whoever set one of them is obeyed.
+  // Without them the runtime counts every CPU, also the second of a core and those beyond a
+  // container's quota.
   static bool ChosenByUser(int asked) noexcept {
     static const bool by_environment = std::getenv("OMP_NUM_THREADS") != nullptr;
     return by_environment || asked != cpus_at_load || omp_get_proc_bind() != omp_proc_bind_false;

@@ -8,8 +8,9 @@
 
 namespace rafter {
 
-// Calls body(thread, threads) for thread 0 … threads-1, threads = max(1, min(limit, pool.concurrency())).
-// With one thread it is a plain call. `body` is a callable that does not throw.
+// Calls body(thread, threads) for thread 0 … threads-1, where
+// threads = max(1, min(limit, pool.concurrency())). With one thread it is a plain call. `body` is a
+// callable that does not throw.
 template <typename Body>
 void RunOnThreads(ParallelFor& pool, int limit, const Body& body) noexcept {
   const int available = pool.concurrency();

@@ -1,4 +1,5 @@
-// runtime/spin_wait.h: waiting for another thread: first a bounded spin, then sleep in the kernel (futex).
+// runtime/spin_wait.h: waiting for another thread: first a bounded spin, then sleep in the kernel
+// (futex).
 #ifndef RAFTER_RUNTIME_SPIN_WAIT_H_
 #define RAFTER_RUNTIME_SPIN_WAIT_H_
 
@@ -25,11 +26,12 @@ inline void FutexWake(std::atomic<uint32_t>& word) noexcept {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-// Spins until `done()` or until `spin_us` microseconds have passed; returns the last answer of `done`.
+// Spins until `done()` or until `spin_us` microseconds have passed; returns the last answer of
+// `done`.
 template <typename Done>
 bool SpinUntil(int spin_us, const Done& done) noexcept {
-  constexpr int kPausesPerLook = 4;   // a pause is 40 … 140 cycles
-  constexpr int kLooksPerClock = 8;   // reading the clock takes about 20 ns
+  constexpr int kPausesPerLook = 4;  // a pause is 40 … 140 cycles
+  constexpr int kLooksPerClock = 8;  // reading the clock takes about 20 ns
   if (done()) return true;
   if (spin_us <= 0) return false;
   using Clock = std::chrono::steady_clock;

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cerrno>
+#include <charconv>
 
 namespace rafter {
 namespace {
@@ -77,10 +77,17 @@ int64_t ParseCacheSize(std::string_view text) {
   if (text.empty()) return 0;
   int shift = 0;
   switch (text.back()) {
-    case 'K': shift = 10; break;
-    case 'M': shift = 20; break;
-    case 'G': shift = 30; break;
-    default: break;
+    case 'K':
+      shift = 10;
+      break;
+    case 'M':
+      shift = 20;
+      break;
+    case 'G':
+      shift = 30;
+      break;
+    default:
+      break;
   }
   if (shift != 0) text.remove_suffix(1);
   const int64_t number = ParseDecimal(text).value_or(0);

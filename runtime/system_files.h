@@ -1,5 +1,6 @@
 // runtime/system_files.h: reads the small text files of /proc and /sys. A missing or odd file is an
-// ordinary answer here (nullopt, empty list), because containers and virtual machines hide many of them.
+// ordinary answer here (nullopt, empty list), because containers and virtual machines hide many of
+// them.
 #ifndef RAFTER_RUNTIME_SYSTEM_FILES_H_
 #define RAFTER_RUNTIME_SYSTEM_FILES_H_
 

@@ -1,5 +1,5 @@
-// runtime/topology.cc: /proc/cpuinfo, sysfs and CPUID. CPUID wins where both tell, because a container
-// may hide or replace the files.
+// runtime/topology.cc: /proc/cpuinfo, sysfs and CPUID. CPUID wins where both tell, because a
+// container may hide or replace the files.
 #include "runtime/topology.h"
 
 #include <cpuid.h>
@@ -59,10 +59,17 @@ CacheInfo ReadCaches(const std::string& root, int cpu) {
     if (TrimSpace(*type) == "Instruction") continue;
     const int64_t bytes = ParseCacheSize(ReadSystemFile(cache + "/size").value_or(""));
     switch (ReadNumber(cache + "/level").value_or(0)) {
-      case 1: caches.l1d_bytes = bytes; break;
-      case 2: caches.l2_bytes = bytes; break;
-      case 3: caches.l3_bytes = bytes; break;
-      default: break;
+      case 1:
+        caches.l1d_bytes = bytes;
+        break;
+      case 2:
+        caches.l2_bytes = bytes;
+        break;
+      case 3:
+        caches.l3_bytes = bytes;
+        break;
+      default:
+        break;
     }
   }
   return caches;
@@ -78,7 +85,8 @@ void ReadCpuid(Topology* topology) {
   std::memcpy(vendor + 8, &ecx, 4);
   topology->vendor.assign(vendor, sizeof(vendor));
   if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0) return;
-  // The extended fields count only for families 6 and 15 (model) and 15 (family), as both vendors define.
+  // The extended fields count only for families 6 and 15 (model) and 15 (family), as both vendors
+  // define.
   const int base_family = static_cast<int>((eax >> 8) & 0xF);
   topology->family = base_family;
   topology->model = static_cast<int>((eax >> 4) & 0xF);
@@ -90,7 +98,8 @@ void ReadCpuid(Topology* topology) {
   topology->hypervisor = (ecx >> 31) != 0;
 }
 
-// The last answer of CountUsefulThreads, so that a new thread with the usual mask costs one system call.
+// The last answer of CountUsefulThreads, so that a new thread with the usual mask costs one system
+// call.
 struct LastCount {
   std::mutex mutex;
   std::vector<int> allowed_cpus;
@@ -114,9 +123,12 @@ std::vector<int> ReadCoreOf(const std::string& root, const std::vector<int>& cpu
     int first = cpu;
     if (core) {
       const std::pair key(ReadNumber(topology + "physical_package_id").value_or(0), *core);
-      const auto same = std::find_if(seen.begin(), seen.end(), [&](const auto& s) { return s.first == key; });
-      if (same != seen.end()) first = same->second;
-      else seen.emplace_back(key, cpu);
+      const auto same =
+          std::find_if(seen.begin(), seen.end(), [&](const auto& s) { return s.first == key; });
+      if (same != seen.end())
+        first = same->second;
+      else
+        seen.emplace_back(key, cpu);
     }
     core_of.push_back(first);
   }
@@ -142,8 +154,8 @@ Topology ReadTopology() {
 int UsefulThreads(std::vector<int> core_of, double cpu_quota) {
   std::sort(core_of.begin(), core_of.end());
   const auto num_cores = std::unique(core_of.begin(), core_of.end()) - core_of.begin();
-  // Rounded down: threads beyond the quota are stopped in the middle of a barrier, which costs whole
-  // periods of 100 ms.
+  // Rounded down: threads beyond the quota are stopped in the middle of a barrier, which costs
+  // whole periods of 100 ms.
   if (cpu_quota > 0 && cpu_quota < static_cast<double>(num_cores)) {
     return std::max(1, static_cast<int>(cpu_quota));
   }

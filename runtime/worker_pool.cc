@@ -1,5 +1,6 @@
 // runtime/worker_pool.cc: rafter's own workers (rafter/threads.h, WorkerPool).
 //
+// clang-format off
 //   caller                                worker i (pinned to one CPU)
 //   ------                                ----------------------------
 //   writes job_                           spins spin_us on slot i's signal, then sleeps on it
@@ -7,18 +8,21 @@
 //   raises the signals, wakes sleepers    claims tasks of slot i, then of the other slots
 //   claims tasks of slot 0, then of all   subtracts what it ran from unfinished_
 //   waits until unfinished_ is 0     ◀──  the last one wakes the caller if that sleeps
+// clang-format on
 //
-// Each slot holds a range of tasks; taking one is a compare-exchange of the slot's `unclaimed` count. Thread
-// i starts with its own range, so it meets the same part of the data in call after call. A thread that is
-// through takes from the others: tasks of a worker that sleeps, or whose core another program holds, are
-// done by the caller, and the end waits only for tasks that a worker has really begun.
+// Each slot holds a range of tasks; taking one is a compare-exchange of the slot's `unclaimed`
+// count. Thread i starts with its own range, so it meets the same part of the data in call after
+// call. A thread that is through takes from the others: tasks of a worker that sleeps, or whose
+// core another program holds, are done by the caller, and the end waits only for tasks that a
+// worker has really begun.
 //
-// Why a claim is safe without job numbers: `unclaimed` is positive only between the opening of a job and
-// the claim of its last task, and a job does not end before each claimed task has been subtracted from
-// unfinished_. So whoever claims, however late it comes, belongs to the job that is open, and job_ and
-// Slot::end, read after the claim, cannot change before its subtraction.
+// Why a claim is safe without job numbers: `unclaimed` is positive only between the opening of a
+// job and the claim of its last task, and a job does not end before each claimed task has been
+// subtracted from unfinished_. So whoever claims, however late it comes, belongs to the job that is
+// open, and job_ and Slot::end, read after the claim, cannot change before its subtraction.
 //
-// A Run that finds the pool busy (another thread's Run, or one from inside a task) runs its tasks itself.
+// A Run that finds the pool busy (another thread's Run, or one from inside a task) runs its tasks
+// itself.
 #include <pthread.h>
 #include <signal.h>
 
@@ -41,12 +45,12 @@ namespace rafter {
 namespace {
 
 constexpr int kMaxThreads = 1024, kMaxSpinUs = 1000;
-// The caller is what everyone waits for: it spins longer than idle workers before it sleeps (waking takes
-// about 5 us, far more in a virtual machine).
+// The caller is what everyone waits for: it spins longer than idle workers before it sleeps (waking
+// takes about 5 us, far more in a virtual machine).
 constexpr int kCallerSpinUs = 100;
 
-// Blocks every signal that another thread can handle as well; faults of the thread itself stay deliverable,
-// so that crash handlers work.
+// Blocks every signal that another thread can handle as well; faults of the thread itself stay
+// deliverable, so that crash handlers work.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -69,7 +73,10 @@ thread_local const ParallelFor* pool_of_this_thread = nullptr;
 class WorkerThreads final : public WorkerPool {
  public:
   WorkerThreads(int threads, bool pin, int spin_us)
-      : threads_(threads), pin_(pin), spin_us_(spin_us), slots_(new Slot[static_cast<size_t>(threads)]) {}
+      : threads_(threads),
+        pin_(pin),
+        spin_us_(spin_us),
+        slots_(new Slot[static_cast<size_t>(threads)]) {}
   ~WorkerThreads() override {
     if (state_.load(std::memory_order_relaxed) >> 1 == ForkGeneration()) StopWorkers();
     // Otherwise this is a forked child that never used the pool: the threads are its parent's.
@@ -82,14 +89,14 @@ class WorkerThreads final : public WorkerPool {
 
  private:
   struct alignas(64) Slot {
-    std::atomic<int64_t> unclaimed{0};   // tasks end - unclaimed … end - 1 are still to be claimed
-    int64_t end = 0;                     // read only after a claim
-    std::atomic<uint32_t> signal{0};     // futex of worker i: differs from what it saw last = work
+    std::atomic<int64_t> unclaimed{0};  // tasks end - unclaimed … end - 1 are still to be claimed
+    int64_t end = 0;                    // read only after a claim
+    std::atomic<uint32_t> signal{0};    // futex of worker i: differs from what it saw last = work
     std::atomic<uint32_t> sleeping{0};
     WorkerThreads* pool = nullptr;
     pthread_t thread{};
     int index = 0;
-    int cpu = -1;                        // -1 = not pinned
+    int cpu = -1;  // -1 = not pinned
   };
   struct Job {
     Task task = nullptr;
@@ -110,16 +117,17 @@ class WorkerThreads final : public WorkerPool {
   const int threads_;
   const bool pin_;
   const int spin_us_;
-  bool shares_cpus_ = false;           // more threads than CPUs: whoever spins keeps another from working
+  bool shares_cpus_ = false;  // more threads than CPUs: whoever spins keeps another from working
   const std::unique_ptr<Slot[]> slots_;
-  std::atomic<int> started_{1};        // the caller and the workers that run
+  std::atomic<int> started_{1};  // the caller and the workers that run
   std::atomic<bool> stop_{false};
-  std::atomic<uint32_t> state_{ForkGeneration() << 1};  // generation * 2 + (1 while a Run uses the workers)
+  std::atomic<uint32_t> state_{ForkGeneration()
+                               << 1};  // generation * 2 + (1 while a Run uses the workers)
 
   Job job_;
   std::atomic<int> participants_{0};
   alignas(64) std::atomic<int64_t> unfinished_{0};
-  std::atomic<uint32_t> jobs_ended_{0};   // futex of the caller
+  std::atomic<uint32_t> jobs_ended_{0};  // futex of the caller
   std::atomic<uint32_t> caller_sleeps_{0};
 };
 
@@ -143,14 +151,16 @@ void WorkerThreads::Run(int64_t num_tasks, Task task, void* context) noexcept {
   state_.fetch_sub(1, std::memory_order_release);  // idle
 }
 
-// True: this thread owns the workers until it stores an idle state. In a forked child the state still is
-// the parent's, perhaps busy with a Run that does not exist here: the first to replace it starts workers.
+// True: this thread owns the workers until it stores an idle state. In a forked child the state
+// still is the parent's, perhaps busy with a Run that does not exist here: the first to replace it
+// starts workers.
 bool WorkerThreads::TryAcquire() noexcept {
   const uint32_t generation = ForkGeneration();
   uint32_t state = state_.load(std::memory_order_relaxed);
   const bool forked = state >> 1 != generation;
   if (!forked && (state & 1) != 0) return false;
-  if (!state_.compare_exchange_strong(state, generation << 1 | 1, std::memory_order_acquire)) return false;
+  if (!state_.compare_exchange_strong(state, generation << 1 | 1, std::memory_order_acquire))
+    return false;
   if (forked) StartWorkers();
   return true;
 }
@@ -167,14 +177,16 @@ void WorkerThreads::Open(int64_t num_tasks, int participants, const Job& job) no
   for (int i = 1; i < participants; ++i) Signal(slots_[i]);
 }
 
-// Pairs with WorkerLoop: either the worker sees the new signal before it sleeps, or this sees it sleeping.
+// Pairs with WorkerLoop: either the worker sees the new signal before it sleeps, or this sees it
+// sleeping.
 void WorkerThreads::Signal(Slot& slot) noexcept {
   slot.signal.fetch_add(1, std::memory_order_seq_cst);
   if (slot.sleeping.exchange(0, std::memory_order_seq_cst) != 0) FutexWake(slot.signal);
 }
 
 void WorkerThreads::TakePart(int first_slot) noexcept {
-  const int participants = participants_.load(std::memory_order_relaxed);  // of this job or a later one
+  const int participants =
+      participants_.load(std::memory_order_relaxed);  // of this job or a later one
   for (int i = 0; i < participants; ++i) Drain(slots_[(first_slot + i) % participants]);
 }
 
@@ -210,7 +222,8 @@ void WorkerThreads::AwaitEnd() noexcept {
 }
 
 void WorkerThreads::WorkerLoop(Slot& slot) noexcept {
-  if (slot.cpu >= 0) PinThisThread(slot.cpu);  // refused (the CPU went away, a container forbids): unpinned
+  if (slot.cpu >= 0)
+    PinThisThread(slot.cpu);  // refused (the CPU went away, a container forbids): unpinned
   pthread_setname_np(pthread_self(), "rafter-worker");
   pool_of_this_thread = this;
   uint32_t seen = 0;
@@ -293,8 +306,8 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::Create(const WorkerPoolOptions& 
     Status status = CheckOptions(options);
     if (!status.ok()) return status;
     const int threads = options.threads > 0 ? options.threads : CountUsefulThreads();
-    auto pool =
-        std::make_unique<WorkerThreads>(std::min(threads, kMaxThreads), options.pin, options.spin_us);
+    auto pool = std::make_unique<WorkerThreads>(std::min(threads, kMaxThreads), options.pin,
+                                                options.spin_us);
     if (!pool->StartWorkers()) {
       return Status(StatusCode::kInternal, "the system refused to start a worker thread");
     }
