@@ -55,19 +55,19 @@ STANDARD = set("""
 C_STANDARD = {"stddef.h", "stdint.h", "stdbool.h"}  # for the C header
 # The operating system's headers, for everything but the public headers.
 SYSTEM = re.compile(
-    r"^(sys/|linux/|asm/)|^(cpuid|dirent|errno|fcntl|immintrin|xmmintrin|pmmintrin|x86intrin|pthread|sched|signal|stdint|"
-    r"stddef|stdio|stdlib|string|math|time|unistd|dlfcn|elf|link|getopt|glob|cxxabi|execinfo|stdbool|"
+    r"^(sys/|linux/|asm/|sanitizer/)|^(cpuid|dirent|errno|fcntl|immintrin|xmmintrin|pmmintrin|"
+    r"x86intrin|pthread|sched|signal|stdint|stddef|stdio|stdlib|string|math|time|unistd|dlfcn|elf|link|getopt|glob|cxxabi|execinfo|stdbool|"
     r"inttypes)(\.h)?$")
 
 # Algorithm folders, and the one that they share: kernels/conv/tile is the register-tile engine.
 ALGORITHM = re.compile(r"^kernels/conv/([a-z_0-9]+)/")
 SHARED_ALGORITHM_FOLDERS = {"tile"}
 
-# Decisions about an instruction set belong to jit/.
-ISA_DECISION = re.compile(r"\bhas_opmask\b|[=!]=\s*(?:rafter::)?Isa::k|\bcase\s+(?:rafter::)?Isa::k")
+# Decisions about an instruction set belong to jit/. (Isa::kNone is none: without any, the reference runs.)
+ISA_DECISION = re.compile(
+    r"\bhas_opmask\b|[=!]=\s*(?:rafter::)?Isa::k(?!None)|\bcase\s+(?:rafter::)?Isa::k(?!None)")
 ISA_EXCEPTIONS = {
     r"include/rafter/cpu\.h$": "declares the sets and their order",
-    r"kernels/conv/(conv|dispatch)\.cc$": "'no vector set at all' decides that only the reference runs",
     r"runtime/machine_model\.(h|cc)$": "peaks per set are data of the machine",
     r"roofline/": "measures each set's peak",
     r"bench/": "names sets in cases and caps them in both libraries",

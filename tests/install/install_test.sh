@@ -17,7 +17,8 @@ prefix=$work/prefix
 lib=$(dirname "$(find "$prefix" -name librafter.so)")
 
 say 'files'
-diff <(cd "$source/include" && find rafter -name '*.h' | sort) <(cd "$prefix/include" && find . -name '*.h' | sed 's|^\./||' | sort)
+list_headers() { (cd "$1" && find rafter -name '*.h' | sort); }
+diff <(list_headers "$source/include") <(list_headers "$prefix/include")
 soname=$(readelf -d "$lib/librafter.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
 [[ $soname =~ ^librafter\.so\.[0-9.]+$ ]] || { echo "odd SONAME: '$soname'"; exit 1; }
 [ -e "$lib/$soname" ] || { echo "$soname is not installed"; exit 1; }
@@ -41,7 +42,8 @@ export PKG_CONFIG_PATH=$lib/pkgconfig
 read -r -a cflags <<<"$(pkg-config --cflags rafter)"
 read -r -a libs <<<"$(pkg-config --libs rafter)"
 read -r -a static_libs <<<"$(pkg-config --static --libs rafter)"
-[ "$(pkg-config --modversion rafter)" = "$(sed -n 's/.*VERSION_STRING "\(.*\)"/\1/p' "$source/include/rafter/version.h")" ]
+version=$(sed -n 's/.*VERSION_STRING "\(.*\)"/\1/p' "$source/include/rafter/version.h")
+[ "$(pkg-config --modversion rafter)" = "$version" ]
 "$cxx" -std=c++20 "${cflags[@]}" -o "$work/pc_cpp" "$source/examples/quickstart.cc" "${libs[@]}"
 "$cc" -std=c11 "${cflags[@]}" -o "$work/pc_c" "$source/examples/quickstart.c" "${libs[@]}"
 LD_LIBRARY_PATH=$lib "$work/pc_cpp"

@@ -104,7 +104,7 @@ class Text(unittest.TestCase):
     def test_each_violation(self):
         for path, text in (("jit/string_" + "util.cc", "// x\n"), ("jit/a.cc", "int a;\n"),
                            ("jit/a.cc", "// x\n// TO" + "DO: more\n"), ("jit/a.cc", "// x\n#if " + "0\n"),
-                           ("jit/a.cc", "// x\n" + "y" * 101 + "\n"), ("jit/a.cc", "// x"),
+                           ("jit/a.cc", "// x\n" + "y" * 121 + "\n"), ("jit/a.cc", "// x"),
                            ("jit/a.h", "// x\n#ifndef WRONG_H_\n#define WRONG_H_\n#endif\n")):
             self.assertEqual(len(self.reasons(path, text)), 1, (path, text))
 
