@@ -266,8 +266,8 @@ CodeCache& ProcessCache() {
 
 }  // namespace
 
-Result<KernelPtr> GetOrCompile(std::string_view family, std::string_view spec_bytes,
-                               const std::function<Result<KernelPtr>()>& compile) {
+Result<KernelPtr> GetOrCompileBytes(std::string_view family, std::string_view spec_bytes,
+                                    const std::function<Result<KernelPtr>()>& compile) {
   try {
     return ProcessCache().Get({family, spec_bytes}, compile);
   } catch (const std::bad_alloc&) {

@@ -25,15 +25,15 @@ struct CodeCacheStats {
 
 // The untyped cache: the key is a family name and the bytes of a spec. An exception of `compile` becomes a
 // Status. `compile` may ask for other kernels, but asking for its own is answered with kInternal.
-Result<KernelPtr> GetOrCompile(std::string_view family, std::string_view spec_bytes,
-                               const std::function<Result<KernelPtr>()>& compile);
+Result<KernelPtr> GetOrCompileBytes(std::string_view family, std::string_view spec_bytes,
+                                    const std::function<Result<KernelPtr>()>& compile);
 
 template <typename Spec, typename CompileFn>
 Result<KernelPtr> GetOrCompile(std::string_view family, const Spec& spec, const CompileFn& compile) {
   static_assert(std::is_trivially_copyable_v<Spec>);
   static_assert(std::has_unique_object_representations_v<Spec>, "padding or floats in a cache key");
-  return GetOrCompile(family, std::string_view(reinterpret_cast<const char*>(&spec), sizeof spec),
-                      std::function<Result<KernelPtr>()>([&] { return compile(spec); }));
+  return GetOrCompileBytes(family, {reinterpret_cast<const char*>(&spec), sizeof spec},
+                           [&] { return compile(spec); });
 }
 
 CodeCacheStats GetCodeCacheStats() noexcept;

@@ -87,8 +87,9 @@ void Dump(const fs::path& directory, const std::string& name, std::string_view c
   std::error_code ignored;
   fs::create_directories(directory, ignored);
   for (int variant = 1; variant <= kMaxVariants; ++variant) {
-    const std::string suffix = variant == 1 ? ".bin" : "." + std::to_string(variant) + ".bin";
-    const fs::path path = directory / (name + suffix);
+    std::string file_name = name;
+    if (variant > 1) file_name.append(1, '.').append(std::to_string(variant));
+    const fs::path path = directory / file_name.append(".bin");
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (file >= 0) {
       const bool complete = WriteAll(file, code.data(), code.size());
@@ -103,9 +104,9 @@ void Dump(const fs::path& directory, const std::string& name, std::string_view c
 // perf reads lines "address size name", both numbers in hexadecimal, and for an address named twice
 // believes the later line. Opened each time, since the process may have forked.
 void AppendToPerfMap(const std::string& name, std::string_view code) {
-  const std::string path = "/tmp/perf-" + std::to_string(getpid()) + ".map";
-  const int file =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+  char path[64];
+  std::snprintf(path, sizeof path, "/tmp/perf-%d.map", static_cast<int>(getpid()));
+  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (file < 0) return;
   char numbers[64];
   const int length = std::snprintf(numbers, sizeof numbers, "%" PRIxPTR " %zx ",

@@ -74,10 +74,12 @@ TEST_F(CodeCacheTest, KeysAreFamilyAndEveryByteOfTheSpec) {
   const std::vector<std::pair<std::string_view, std::string_view>> keys = {
       {"ab", "c"}, {"a", "bc"}, {"abc", ""}, {"", "abc"}, {"a", "b"}, {"a", "b\0"sv}, {"a\0"sv, "b"}};
   std::vector<KernelPtr> kernels;
-  for (const auto& [family, spec] : keys) kernels.push_back(GetOrCompile(family, spec, compile).value());
+  for (const auto& [family, spec] : keys) {
+    kernels.push_back(GetOrCompileBytes(family, spec, compile).value());
+  }
   EXPECT_EQ(compilations_, static_cast<int>(keys.size()));
   for (size_t i = 0; i < keys.size(); ++i) {
-    EXPECT_EQ(GetOrCompile(keys[i].first, keys[i].second, compile).value(), kernels[i]);
+    EXPECT_EQ(GetOrCompileBytes(keys[i].first, keys[i].second, compile).value(), kernels[i]);
   }
   EXPECT_EQ(compilations_, static_cast<int>(keys.size()));
 }
@@ -152,7 +154,7 @@ TEST_F(CodeCacheTest, FailureReachesAllWaitersAndIsNotKept) {
 
 TEST_F(CodeCacheTest, ExceptionsAndMissingKernelsBecomeErrors) {
   const auto code_of = [](const std::function<Result<KernelPtr>()>& compile) {
-    return GetOrCompile("bad", "spec", compile).status().code();
+    return GetOrCompileBytes("bad", "spec", compile).status().code();
   };
   EXPECT_EQ(code_of([]() -> Result<KernelPtr> { throw std::bad_alloc(); }), StatusCode::kOutOfMemory);
   EXPECT_EQ(code_of([]() -> Result<KernelPtr> { throw std::runtime_error("x"); }),

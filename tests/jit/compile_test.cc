@@ -82,7 +82,8 @@ TEST(Compile, DefectsOfEmittersAreInternalErrors) {
                            a.L(twice);
                          }),
                  "label");
-  ExpectInternal(Compile("broken", isa, [](Assembler& a) { a.mov(a.al, a.ebx); }), "");
+  ExpectInternal(Compile("broken", isa, [](Assembler& a) { a.mov(a.eax, a.ptr[a.rax + a.rsp * 2]); }),
+                 "index");
   ExpectInternal(Compile("broken", isa, [](Assembler&) { throw std::runtime_error("tired"); }),
                  "tired");
   ExpectInternal(Compile("broken", isa, [](Assembler&) { throw 7; }), "unknown");

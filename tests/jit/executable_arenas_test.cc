@@ -76,8 +76,8 @@ class ExecutableArenasBothMethods : public testing::TestWithParam<Method> {
 
 INSTANTIATE_TEST_SUITE_P(Methods, ExecutableArenasBothMethods,
                          testing::Values(Method::kMprotect, Method::kDualMapping),
-                         [](const auto& info) {
-                           return info.param == Method::kMprotect ? "Mprotect" : "DualMapping";
+                         [](const auto& param_info) {
+                           return param_info.param == Method::kMprotect ? "Mprotect" : "DualMapping";
                          });
 
 TEST_P(ExecutableArenasBothMethods, PublishedCodeRunsAndIsNotWritable) {

@@ -2,6 +2,8 @@
 #ifndef RAFTER_TESTS_JIT_MAPPED_PAGES_H_
 #define RAFTER_TESTS_JIT_MAPPED_PAGES_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -35,11 +37,12 @@ inline std::string PermissionsOf(const void* address) {
   return "";
 }
 
-// mov eax, value; ret; then int3 up to `bytes`.
+// mov eax, value; ret; then int3 up to `bytes`; at least 6 bytes.
 inline std::vector<uint8_t> CodeReturning(uint32_t value, size_t bytes = 6) {
-  std::vector<uint8_t> code = {0xb8, uint8_t(value), uint8_t(value >> 8), uint8_t(value >> 16),
-                               uint8_t(value >> 24), 0xc3};
-  code.resize(bytes < 6 ? 6 : bytes, 0xcc);
+  std::vector<uint8_t> code(std::max<size_t>(bytes, 6), 0xcc);
+  code[0] = 0xb8;
+  for (int i = 0; i < 4; ++i) code[1 + i] = static_cast<uint8_t>(value >> (8 * i));
+  code[5] = 0xc3;
   return code;
 }
 
