@@ -76,8 +76,8 @@ inline const char* StatusCodeName(StatusCode code) noexcept {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                   // NOLINT: implicit on purpose
-  Result(Status status) noexcept : status_(std::move(status)) {}  // NOLINT: implicit on purpose
+  Result(T result) : value_(std::move(result)) {}                 // NOLINT: implicit on purpose
+  Result(Status failure) noexcept : status_(std::move(failure)) {}  // NOLINT: implicit on purpose
 
   bool ok() const noexcept { return value_.has_value(); }
   const Status& status() const noexcept { return status_; }

@@ -8,12 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/conv/direct/direct.h"
+#include "kernels/conv/pointwise/pointwise.h"
 #include "kernels/conv/reference/reference.h"
 
 namespace rafter {
 namespace {
 
 constexpr ConvAlgorithm kAlgorithms[] = {
+    {"pointwise", pointwise::Consider, pointwise::MakePlan},
+    {"direct", direct::Consider, direct::MakePlan},
     {"reference", reference::Consider, reference::MakePlan},
 };
 

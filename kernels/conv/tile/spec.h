@@ -51,12 +51,15 @@ struct TileSpec {
   DstOrder dst_order;
   // Edge kernels: how many of the first / last pixels may be outside the image at some tap.
   uint8_t skip_first, skip_last;
-  // Input channels come in pieces of 8 (NCHW8c): two pieces per block of 16.
-  uint8_t split_k;
+  uint8_t flags;      // kEdge, kSplitK
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
+  static constexpr uint8_t kEdge = 1;    // columns may miss pixels of the tile: TileArgs::columns is read
+  static constexpr uint8_t kSplitK = 2;  // channels come in pieces of 8 (NCHW8c): two per block of 16
+
   bool operator==(const TileSpec&) const = default;
-  bool is_edge() const { return skip_first + skip_last > 0; }
+  bool is_edge() const { return (flags & kEdge) != 0; }
+  bool split_k() const { return (flags & kSplitK) != 0; }
 };
 static_assert(std::has_unique_object_representations_v<TileSpec>);
 
@@ -69,7 +72,7 @@ inline constexpr uint8_t kNoPixels = 255;
 
 // Counts and steps that differ between full and last channel block. Steps in bytes.
 struct BlockParams {
-  int64_t k_by_4[2], k_rest[2];  // channels per piece: k = 4 * k_by_4 + k_rest; piece 1 only with split_k
+  int64_t k_by_4[2], k_rest[2];  // channels per piece: k = 4 * k_by_4 + k_rest; piece 1 only with kSplitK
   int64_t src_piece_step = 0;    // after piece 0
   int64_t src_kw_step = 0;       // after a kernel column: to the next one's first channel
   int64_t src_skip = 0;          // kNoPixels: past a column in the input, pieces and step included

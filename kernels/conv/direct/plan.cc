@@ -1,0 +1,17 @@
+// kernels/conv/direct/plan.cc
+#include "kernels/conv/direct/direct.h"
+#include "kernels/conv/tile/tile_plan.h"
+
+namespace rafter::direct {
+
+Offer Consider(const ConvProblem& problem, const PlanContext& context) {
+  if (context.isa == Isa::kNone) return {"needs AVX2 and executable memory", 0};
+  if (std::string reason = tile::LayoutRefusal(problem); !reason.empty()) return {reason, 0};
+  return tile::ConsiderTiles(tile::GeometryOf(problem), context);
+}
+
+Result<std::unique_ptr<ConvPlan>> MakePlan(const ConvProblem& problem, const PlanContext& context) {
+  return tile::TilePlan::Make("direct", tile::GeometryOf(problem), context);
+}
+
+}  // namespace rafter::direct

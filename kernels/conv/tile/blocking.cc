@@ -1,0 +1,223 @@
+// kernels/conv/tile/blocking.cc
+#include "kernels/conv/tile/blocking.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "kernels/conv/tile/tuning.h"
+
+namespace rafter::tile {
+
+namespace {
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+std::span<const TileShape> Shapes(const jit::IsaInfo& isa) {
+  if (isa.num_vecs >= 32) return kShapes32;
+  return kShapes16;
+}
+
+// The search of a plan: geometry and machine, with the costs that several choices need.
+class Chooser {
+ public:
+  Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads)
+      : g_(g), isa_(isa), machine_(machine), threads_(threads) {}
+
+  Blocking Choose();
+
+ private:
+  // Cycles of one input channel for one tile: the slowest of FMA pipes, load ports, chains, weight stream.
+  double StepCycles(int px, int vecs) const;
+  double TileCycles(int px, int vecs) const;
+  double RowCycles(int vecs) const;
+  int PxMax(int vecs) const { return std::min(MaxPixels(isa_, vecs), px_cap_); }
+  int PxCap() const;
+
+  std::vector<ChannelRun> SplitChannels(int main_vecs) const;
+  void AddFull(std::vector<ChannelRun>& runs, int64_t first, int64_t vecs, int main_vecs) const;
+  double ChannelCycles(const std::vector<ChannelRun>& runs) const;
+  void ChooseOrder(Blocking& b) const;
+  void ChooseThreads(Blocking& b) const;
+
+  const Geometry& g_;
+  const jit::IsaInfo& isa_;
+  const MachineModel& machine_;
+  const int threads_;
+  int px_cap_ = 0;
+};
+
+double Chooser::StepCycles(int px, int vecs) const {
+  const double fma = static_cast<double>(px) * vecs / machine_.fma_pipes;
+  const double loads = static_cast<double>(px + vecs) / machine_.load_ports;
+  const double chains = machine_.fma_latency;
+  const double weights = static_cast<double>(vecs) * isa_.vec_bytes / machine_.l2_bytes_per_cycle;
+  return std::max({fma, loads, chains, weights});
+}
+
+double Chooser::TileCycles(int px, int vecs) const {
+  const double steps = static_cast<double>(g_.taps() * g_.ic_g);
+  const double columns = static_cast<double>(g_.taps() * CeilDiv(g_.ic_g, kIcBlock));
+  return steps * StepCycles(px, vecs) + columns * kColumnCycles + kTileCycles +
+         px * vecs * kAccumulatorCycles;
+}
+
+double Chooser::RowCycles(int vecs) const {
+  const int64_t tiles = CeilDiv(g_.out.w, PxMax(vecs));
+  const int64_t narrow = g_.out.w / tiles, wide_tiles = g_.out.w % tiles;
+  return static_cast<double>(tiles - wide_tiles) * TileCycles(static_cast<int>(narrow), vecs) +
+         static_cast<double>(wide_tiles) * TileCycles(static_cast<int>(narrow + 1), vecs);
+}
+
+int Chooser::PxCap() const {
+  const int64_t px_bytes = g_.src.w * g_.stride.w * static_cast<int64_t>(sizeof(float));
+  if (px_bytes % kAliasBytes != 0) return std::numeric_limits<int>::max();
+  return machine_.l1d_bytes > (32 << 10) ? kMaxAliasedPixels : kMaxAliasedPixelsSmallL1;
+}
+
+// Full vectors [first, first + vecs) in tiles of main_vecs; a rest of one vector is evened out with its
+// neighbour (21 * 3 + 1 becomes 20 * 3 + 2 * 2).
+void Chooser::AddFull(std::vector<ChannelRun>& runs, int64_t first, int64_t vecs,
+                      int main_vecs) const {
+  int64_t count = vecs / main_vecs;
+  int64_t rest = vecs % main_vecs;
+  const bool pairs = DstOrderOf(g_.dst_layout, isa_.vec_lanes()) == DstOrder::kPairs;
+  std::vector<int64_t> ends;
+  if (rest == 1 && count > 0 && main_vecs > 2 && !pairs) {
+    --count, rest += main_vecs;
+    ends = {rest / 2, rest - rest / 2};
+  } else if (rest > 0) {
+    ends = {rest};
+  }
+  const auto add = [&](int64_t n, int64_t size) {
+    for (int64_t left = size; n > 0 && left > 0;) {  // sizes without a shape are cut further
+      int64_t piece = left;
+      while (MaxPixels(isa_, static_cast<int>(piece)) == 0) --piece;
+      runs.push_back({first, n, static_cast<int>(piece), Tail::kNone, 0});
+      first += n * piece, left -= piece;
+    }
+  };
+  add(count, main_vecs);
+  for (int64_t end : ends) add(1, end);
+}
+
+std::vector<ChannelRun> Chooser::SplitChannels(int main_vecs) const {
+  std::vector<ChannelRun> runs;
+  const int lanes = isa_.vec_lanes();
+  const int64_t full = g_.oc_g / lanes;
+  const int rest = static_cast<int>(g_.oc_g % lanes);
+  const DstOrder order = DstOrderOf(g_.dst_layout, lanes);
+  if (order == DstOrder::kPairs) {
+    // Blocks of two vectors: full pairs, then the vectors of a partly filled block one by one.
+    AddFull(runs, 0, full / 2 * 2, main_vecs);
+    if (full % 2 != 0) runs.push_back({full - 1, 1, 1, Tail::kNone, 0});
+    if (rest != 0) runs.push_back({full, 1, 1, Tail::kZeroed, rest});
+    if ((full + (rest != 0)) % 2 != 0) runs.push_back({full + (rest != 0), 1, 1, Tail::kZeroed, 0});
+    return runs;
+  }
+  const int64_t vecs = full + (rest != 0);
+  AddFull(runs, 0, vecs, main_vecs);
+  if (rest == 0) return runs;
+  ChannelRun& end = runs.back();
+  if (end.count > 1) {
+    --end.count;
+    runs.push_back({end.first_vec + end.count * end.oc_vecs, 1, end.oc_vecs, Tail::kNone, 0});
+  }
+  runs.back().tail_lanes = rest;
+  runs.back().tail = order == DstOrder::kContiguous                       ? Tail::kMasked
+                     : order == DstOrder::kHalves && rest <= lanes / 2 ? Tail::kZeroedHalf
+                                                                          : Tail::kZeroed;
+  return runs;
+}
+
+double Chooser::ChannelCycles(const std::vector<ChannelRun>& runs) const {
+  double cycles = 0;
+  for (const ChannelRun& run : runs) cycles += static_cast<double>(run.count) * RowCycles(run.oc_vecs);
+  return cycles;
+}
+
+// Which of weights and inputs is read again and again: the one whose repeated part fits L2.
+void Chooser::ChooseOrder(Blocking& b) const {
+  const double l2 = static_cast<double>(machine_.l2_bytes) * kL2Share;
+  const double row_bytes = static_cast<double>(g_.in.w * g_.ic_g * g_.stride.h) * sizeof(float) /
+                           static_cast<double>(b.segments);
+  const int64_t units = g_.n * g_.out.h * b.segments;
+  const double weights = static_cast<double>(g_.oc_g * g_.ic_g * g_.taps()) * sizeof(float);
+  b.units_per_chunk = units;
+  b.channel_blocks_per_pass = CeilDiv(g_.ic_g, kIcBlock);
+  if (row_bytes * static_cast<double>(units) <= l2 / 2) return;  // all inputs stay in L2: weights once
+  const double chunk_units = std::max(1.0, l2 / 2 / row_bytes);
+  const double passes = static_cast<double>(units) / chunk_units;
+  const double tiles = static_cast<double>(CeilDiv(g_.oc_g, b.channels[0].oc_vecs * isa_.vec_lanes()));
+  const double inputs = row_bytes * static_cast<double>(units);
+  if (weights <= l2 || passes * weights + inputs < tiles * inputs + weights) {
+    b.units_per_chunk = static_cast<int64_t>(chunk_units);
+  }
+}
+
+// The grid with the smallest largest share; ties go to splitting the rows.
+void Chooser::ChooseThreads(Blocking& b) const {
+  const int64_t units = g_.n * g_.out.h * b.segments;
+  int64_t tiles = 0;
+  for (const ChannelRun& run : b.channels) tiles += run.count;
+  tiles *= g_.groups;
+  double best = std::numeric_limits<double>::infinity();
+  for (int unit_threads = threads_; unit_threads >= 1; --unit_threads) {
+    const int channel_threads = threads_ / unit_threads;
+    const double share = static_cast<double>(CeilDiv(std::max<int64_t>(units, 1), unit_threads)) *
+                         static_cast<double>(CeilDiv(tiles, channel_threads));
+    if (share >= best * 0.999) continue;
+    best = share;
+    b.unit_threads = unit_threads, b.channel_threads = channel_threads;
+  }
+}
+
+Blocking Chooser::Choose() {
+  px_cap_ = PxCap();
+  Blocking b;
+  double best = std::numeric_limits<double>::infinity();
+  for (const TileShape& shape : Shapes(isa_)) {
+    const bool pairs = DstOrderOf(g_.dst_layout, isa_.vec_lanes()) == DstOrder::kPairs;
+    if (pairs && shape.oc_vecs % 2 != 0 && shape.oc_vecs > 1) continue;
+    if (shape.oc_vecs > 1 && shape.oc_vecs * isa_.vec_lanes() >= g_.oc_g + isa_.vec_lanes()) continue;
+    if (pairs && shape.oc_vecs == 1 && g_.oc_g >= 2 * isa_.vec_lanes()) continue;
+    std::vector<ChannelRun> runs = SplitChannels(shape.oc_vecs);
+    const double cycles = ChannelCycles(runs);
+    if (cycles >= best) continue;
+    best = cycles;
+    b.channels = std::move(runs);
+  }
+  b.px_cap = px_cap_;
+  const double cycles = best * static_cast<double>(g_.groups * g_.n * g_.out.h);
+  constexpr int64_t kStretch = 96;  // pixels; long rows only, so that inputs of a chunk fit and threads share
+  b.segments = g_.out.w > 2 * kStretch ? CeilDiv(g_.out.w, kStretch) : 1;
+  ChooseOrder(b);
+  ChooseThreads(b);
+  const double threads = b.unit_threads * b.channel_threads;
+  b.predicted_us = cycles / threads / (machine_.clock_ghz * 1000) + machine_.call_us +
+                   (threads > 1 ? machine_.fork_join_us : 0);
+  return b;
+}
+
+}  // namespace
+
+DstOrder DstOrderOf(Layout dst, int lanes) {
+  const int64_t block = ChannelBlock(dst);
+  if (block == 1) return DstOrder::kContiguous;
+  if (block == lanes) return DstOrder::kPerBlock;
+  return block > lanes ? DstOrder::kPairs : DstOrder::kHalves;
+}
+
+int MaxPixels(const jit::IsaInfo& isa, int oc_vecs) {
+  for (const TileShape& shape : Shapes(isa)) {
+    if (shape.oc_vecs == oc_vecs) return shape.px;
+  }
+  return 0;
+}
+
+Blocking ChooseBlocking(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine,
+                        int threads) {
+  return Chooser(g, isa, machine, threads).Choose();
+}
+
+}  // namespace rafter::tile

@@ -1,0 +1,48 @@
+// kernels/conv/tile/blocking.h: the choices of a plan: tile shapes, order of loops, split over threads. A pure
+// function of geometry, ISA, machine model and thread count.
+#ifndef RAFTER_KERNELS_CONV_TILE_BLOCKING_H_
+#define RAFTER_KERNELS_CONV_TILE_BLOCKING_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jit/isa.h"
+#include "kernels/conv/tile/geometry.h"
+#include "kernels/conv/tile/spec.h"
+#include "runtime/machine_model.h"
+
+namespace rafter::tile {
+
+// Neighbouring groups of output-channel vectors that use the same kernels.
+struct ChannelRun {
+  int64_t first_vec = 0;  // within the convolution's group
+  int64_t count = 0;      // how many tiles of oc_vecs vectors
+  int oc_vecs = 0;
+  Tail tail = Tail::kNone;
+  int tail_lanes = 0;     // used lanes of the last vector, when tail is not kNone
+  bool operator==(const ChannelRun&) const = default;
+};
+
+struct Blocking {
+  std::vector<ChannelRun> channels;
+  int px_cap = 0;                // upper limit for pixels per tile (aliasing), whatever the shape allows
+  int64_t segments = 1;          // stretches per row (long rows only)
+  int64_t units_per_chunk = 1;   // rows or stretches that one pass over the output channels covers
+  int64_t channel_blocks_per_pass = 0;  // blocks of 16 input channels; all of them unless sums are parked
+  int unit_threads = 1, channel_threads = 1;  // grid of threads
+  double predicted_us = 0;
+};
+
+Blocking ChooseBlocking(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine,
+                        int threads);
+
+// How the vectors of one pixel lie in the output.
+DstOrder DstOrderOf(Layout dst, int lanes);
+
+// Most pixels per tile for this many vectors (0: no such shape).
+int MaxPixels(const jit::IsaInfo& isa, int oc_vecs);
+
+}  // namespace rafter::tile
+
+#endif  // RAFTER_KERNELS_CONV_TILE_BLOCKING_H_

@@ -1,0 +1,174 @@
+// kernels/conv/tile/driver.cc: executes a TilePlan: threads, loop nest, arguments of each kernel call.
+//
+//   for each thread: its rows x its channel tiles
+//     for each chunk of rows            inputs of a chunk stay in L2
+//       for each channel tile           its weights stay in L1 or L2
+//         for each row of the chunk
+//           for each step of the row    one kernel call: neighbouring tiles of one width
+#include <algorithm>
+
+#include "kernels/conv/tile/tile_plan.h"
+#include "runtime/parallel.h"
+
+namespace rafter::tile {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// Lane masks: the window that starts at 16 - n has n used lanes.
+constexpr struct LaneMasks {
+  int32_t lanes[32];
+  constexpr LaneMasks() : lanes{} {
+    for (int i = 0; i < 16; ++i) lanes[i] = -1;
+  }
+} kLaneMasks;
+
+// Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
+template <typename T>
+T* Shift(T* pointer, int64_t bytes) {
+  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + static_cast<uintptr_t>(bytes));
+}
+
+// Offset in bytes of channel `c`.
+int64_t ChannelOffset(Layout layout, const Strides& s, int64_t c) {
+  const int64_t block = ChannelBlock(layout);
+  return block == 1 ? c * kFloat : ((c / block) * s.c + c % block) * kFloat;
+}
+
+}  // namespace
+
+// One thread's work.
+class TileDriver {
+ public:
+  TileDriver(const TilePlan& plan, const ConvCall& call) : plan_(plan), g_(plan.geometry_), call_(call) {}
+
+  void Run(Range units, Range channel_tiles);
+
+ private:
+  void SetTensor();
+  void SetChannelTile(int64_t index);
+  void RunUnit(int64_t unit);
+  void RunSteps(const RowSteps& rows, int64_t n, int64_t y, int64_t x, const TapRange& taps);
+  void SetSum(const SumShape& sum, const TapRange& taps);
+  void SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t x, const TapRange& taps);
+
+  const TilePlan& plan_;
+  const Geometry& g_;
+  const ConvCall& call_;
+  const ChannelPlan* channels_ = nullptr;
+  int64_t src_channel_ = 0, dst_channel_ = 0;     // bytes, of the current channel tile
+  int64_t residual_channel_[kMaxPostOps] = {};
+  TileArgs args_;
+};
+
+void TileDriver::SetTensor() {
+  args_ = TileArgs{};
+  args_.src_px = g_.stride.w * g_.src.w * kFloat;
+  args_.dst_px = g_.dst.w * kFloat;
+  args_.dst_block = g_.dst.c * kFloat;
+  args_.panel = plan_.panels_.panel_stride * kFloat;
+  args_.post_params = plan_.post_params_.data();
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    args_.residual_px[op] = g_.residuals[op].w * kFloat;
+    args_.residual_block[op] = g_.residuals[op].c * kFloat;
+  }
+}
+
+void TileDriver::SetChannelTile(int64_t index) {
+  const int64_t group = index / plan_.channel_tiles_;
+  int64_t tile = index % plan_.channel_tiles_;
+  channels_ = plan_.channels_.data();
+  while (tile >= channels_->run.count) tile -= channels_->run.count, ++channels_;
+  const ChannelRun& run = channels_->run;
+  const PanelLayout& panels = plan_.panels_;
+  const int64_t vec = run.first_vec + tile * run.oc_vecs;
+  const int64_t channel = group * g_.oc_g + vec * panels.lanes;
+  args_.weights = call_.weights + panels.weights(group, vec);
+  args_.bias = call_.weights + panels.bias(group, vec);
+  args_.tail_mask = kLaneMasks.lanes + 16 - run.tail_lanes;
+  src_channel_ = ChannelOffset(g_.src_layout, g_.src, group * g_.ic_g);
+  dst_channel_ = ChannelOffset(g_.dst_layout, g_.dst, channel);
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    residual_channel_[op] = ChannelOffset(g_.dst_layout, g_.residuals[op], channel);
+    if (!plan_.scales_[op].empty()) {
+      args_.scale[op] = plan_.scales_[op].data() + panels.bias(group, vec);
+    }
+  }
+}
+
+void TileDriver::RunUnit(int64_t unit) {
+  const Stretches& stretches = plan_.stretches_;
+  const int64_t stretch = unit % stretches.count, row = unit / stretches.count;
+  const int64_t n = row / g_.out.h, y = row % g_.out.h;
+  const TapRange taps =
+      ValidTaps(y, g_.in.h, g_.kernel.h, g_.stride.h, g_.dilation.h, g_.pad_top);
+  RunSteps(channels_->rows[stretches.kind(stretch)], n, y, stretches.begin(stretch), taps);
+}
+
+void TileDriver::RunSteps(const RowSteps& rows, int64_t n, int64_t y, int64_t x,
+                          const TapRange& taps) {
+  for (const RowStep& step : rows.steps) {
+    SetSum(step.columns != nullptr ? plan_.edge_ : plan_.interior_, taps);
+    SetPosition(step, n, y, x + step.begin, taps);
+    step.kernel(&args_);
+  }
+}
+
+void TileDriver::SetSum(const SumShape& sum, const TapRange& taps) {
+  args_.blocks = sum.blocks;
+  args_.rows = taps.end - taps.begin;
+  args_.columns_count = sum.columns_count;
+  args_.src_row_step = sum.src_row_step;
+  args_.src_block_step = sum.src_block_step;
+  args_.weights_block_step = sum.weights_block_step;
+  args_.full = sum.full, args_.last = sum.last;
+  args_.full.weights_row_offset = taps.begin * sum.columns_count * sum.full.weights_skip;
+  args_.last.weights_row_offset = taps.begin * sum.columns_count * sum.last.weights_skip;
+}
+
+void TileDriver::SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t x,
+                             const TapRange& taps) {
+  const int64_t in_y = y * g_.stride.h - g_.pad_top + taps.begin * g_.dilation.h;
+  const int64_t in_x = x * g_.stride.w - g_.pad_left;
+  args_.src =
+      Shift(call_.src, (n * g_.src.n + in_y * g_.src.h + in_x * g_.src.w) * kFloat + src_channel_);
+  args_.dst = Shift(call_.dst, (n * g_.dst.n + y * g_.dst.h + x * g_.dst.w) * kFloat + dst_channel_);
+  args_.columns = step.columns;
+  args_.tiles = step.tiles;
+  args_.src_tile = step.px * args_.src_px;
+  args_.dst_tile = step.px * args_.dst_px;
+  int next_residual = 0;
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    if (g_.post_ops[op].kind != PostOpKind::kResidualAdd) continue;
+    const Strides& s = g_.residuals[op];
+    args_.residual[op] = Shift(call_.residuals[next_residual++],
+                               (n * s.n + y * s.h + x * s.w) * kFloat + residual_channel_[op]);
+    args_.residual_tile[op] = step.px * args_.residual_px[op];
+  }
+}
+
+void TileDriver::Run(Range units, Range channel_tiles) {
+  SetTensor();
+  for (int64_t chunk = units.begin; chunk < units.end; chunk += plan_.blocking_.units_per_chunk) {
+    const int64_t chunk_end = std::min(chunk + plan_.blocking_.units_per_chunk, units.end);
+    for (int64_t tile = channel_tiles.begin; tile < channel_tiles.end; ++tile) {
+      SetChannelTile(tile);
+      for (int64_t unit = chunk; unit < chunk_end; ++unit) RunUnit(unit);
+    }
+  }
+}
+
+void TilePlan::Run(const ConvCall& call) const noexcept {
+  const int64_t units = geometry_.n * geometry_.out.h * stretches_.count;
+  const int64_t tiles = geometry_.groups * channel_tiles_;
+  RunOnThreads(*call.pool, std::min(call.threads, threads()), [&](int thread, int team) {
+    // The planned grid when the whole team is there, else rows only.
+    const int over_units = team == threads() ? blocking_.unit_threads : team;
+    const int over_channels = team == threads() ? blocking_.channel_threads : 1;
+    TileDriver(*this, call).Run(SplitRange(units, over_units, thread / over_channels),
+                                SplitRange(tiles, over_channels, thread % over_channels));
+  });
+}
+
+}  // namespace rafter::tile

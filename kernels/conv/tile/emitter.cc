@@ -1,0 +1,223 @@
+// kernels/conv/tile/emitter.cc: the loops of the sum, outermost first. The end of a tile: store_emitter.cc.
+#include "kernels/conv/tile/emitter.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "jit/code_cache.h"
+#include "jit/compile.h"
+
+namespace rafter::tile {
+
+#define ARG(field) arg(offsetof(TileArgs, field))
+#define BLOCK_PARAM(field) block_param(offsetof(BlockParams, field))
+
+std::string KernelName(const TileSpec& spec) {
+  std::string name = std::string("tile_f32_") + IsaName(spec.isa) + "_px" + std::to_string(spec.px) +
+                     "_oc" + std::to_string(spec.oc_vecs) + "v";
+  static constexpr const char* kTails[] = {"", "_tail", "_tailz", "_tailzh"};
+  static constexpr const char* kOrders[] = {"", "_blocks", "_pairs", "_halves"};
+  name += kTails[static_cast<int>(spec.tail)];
+  name += kOrders[static_cast<int>(spec.dst_order)];
+  if (spec.split_k()) name += "_split8";
+  if (spec.is_edge()) {
+    name += "_edge" + std::to_string(spec.skip_first) + "+" + std::to_string(spec.skip_last);
+  }
+  for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
+    name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
+  }
+  return name;
+}
+
+Result<jit::KernelPtr> GetTileKernel(const TileSpec& spec) {
+  return jit::GetOrCompile("tile", spec, [](const TileSpec& s) {
+    return jit::Compile(KernelName(s), jit::GetIsaInfo(s.isa),
+                        [&](jit::Assembler& a) { TileEmitter(s, a).Emit(); });
+  });
+}
+
+TileEmitter::TileEmitter(const TileSpec& spec, jit::Assembler& assembler)
+    : spec_(spec),
+      a_(assembler),
+      args_(a_.rdi),
+      pixels_(spec.px, pool_),
+      panels_(spec.oc_vecs, pool_),
+      params_(pool_.Take()),
+      k_left_(pool_.Take()),
+      columns_left_(pool_.Take()),
+      scratch_(pool_.Take()),
+      column_(spec.is_edge() ? pool_.Take() : scratch_) {
+  if (num_accs() + jit::kPostOpTemps > a_.isa().num_vecs) {
+    throw std::length_error("the tile has more accumulators than registers");
+  }
+}
+
+void TileEmitter::Emit() {
+  Label next_tile, finish;
+  a_.EnterKernel();
+  a_.L(next_tile);
+  StartAccumulators();
+  a_.cmp(ARG(rows), 0);
+  a_.jz(finish, a_.T_NEAR);
+  EmitChannelBlocks();
+  a_.L(finish);
+  FinishTile();
+  a_.dec(ARG(tiles));
+  a_.jnz(next_tile, a_.T_NEAR);
+  a_.LeaveKernel();
+  a_.EmitConstants();
+}
+
+void TileEmitter::StartAccumulators() {
+  Label from_zero, done;
+  a_.cmp(ARG(load_partial), 0);
+  a_.jz(from_zero, a_.T_NEAR);
+  a_.mov(scratch_, ARG(partial));
+  for (int i = 0; i < num_accs(); ++i) {
+    a_.vmovups(a_.vec(i), a_.ptr[scratch_ + i * a_.isa().vec_bytes]);
+  }
+  a_.jmp(done, a_.T_NEAR);
+  a_.L(from_zero);
+  for (int i = 0; i < num_accs(); ++i) a_.Zero(a_.vec(i));
+  a_.L(done);
+}
+
+void TileEmitter::EmitChannelBlocks() {
+  pixels_.EmitStride(a_, ARG(src_px));
+  panels_.EmitStride(a_, ARG(panel));
+  for (auto [from, to] : {std::pair{offsetof(TileArgs, src), offsetof(TileArgs, src_at_block)},
+                          std::pair{offsetof(TileArgs, weights), offsetof(TileArgs, weights_at_block)},
+                          std::pair{offsetof(TileArgs, blocks), offsetof(TileArgs, blocks_left)}}) {
+    a_.mov(scratch_, arg(from));
+    a_.mov(arg(to), scratch_);
+  }
+  Label next_block, full_block;
+  a_.L(next_block);
+  a_.lea(params_, ARG(last));
+  a_.cmp(ARG(blocks_left), 1);
+  a_.je(full_block);
+  a_.lea(params_, ARG(full));
+  a_.L(full_block);
+  pixels_.EmitBases(a_, ARG(src_at_block));
+  a_.mov(scratch_, ARG(weights_at_block));
+  a_.add(scratch_, BLOCK_PARAM(weights_row_offset));
+  panels_.EmitBases(a_, scratch_);
+  EmitRows();
+  for (auto [pointer, step] :
+       {std::pair{offsetof(TileArgs, src_at_block), offsetof(TileArgs, src_block_step)},
+        std::pair{offsetof(TileArgs, weights_at_block), offsetof(TileArgs, weights_block_step)}}) {
+    a_.mov(scratch_, arg(step));
+    a_.add(arg(pointer), scratch_);
+  }
+  a_.dec(ARG(blocks_left));
+  a_.jnz(next_block, a_.T_NEAR);
+}
+
+void TileEmitter::EmitRows() {
+  Label next_row;
+  a_.mov(scratch_, ARG(rows));
+  a_.mov(ARG(rows_left), scratch_);
+  a_.L(next_row);
+  EmitColumns();
+  pixels_.EmitAdvance(a_, ARG(src_row_step));
+  a_.dec(ARG(rows_left));
+  a_.jnz(next_row, a_.T_NEAR);
+}
+
+void TileEmitter::EmitColumns() {
+  Label next_column, column_end;
+  a_.mov(columns_left_, ARG(columns_count));
+  if (spec_.is_edge()) a_.mov(column_, ARG(columns));
+  a_.L(next_column);
+  if (spec_.is_edge()) {
+    EmitColumnDispatch(column_end);
+  } else {
+    EmitColumn(0, spec_.px);
+  }
+  a_.L(column_end);
+  pixels_.EmitAdvance(a_, BLOCK_PARAM(src_kw_step));
+  a_.dec(columns_left_);
+  a_.jnz(next_column, a_.T_NEAR);
+}
+
+// Runs the code for the pixels that this column reaches; see "Which pixels of a tile" in spec.h.
+void TileEmitter::EmitColumnDispatch(const Label& column_end) {
+  const int variants = 1 + spec_.skip_first + spec_.skip_last;
+  std::vector<Label> partial(variants);
+  Label none;
+  a_.movzx(scratch_.cvt32(), a_.byte[column_]);
+  a_.inc(column_);
+  a_.test(scratch_.cvt32(), scratch_.cvt32());
+  a_.jz(partial[0], a_.T_NEAR);
+  for (int i = 1; i < variants; ++i) {
+    a_.cmp(scratch_.cvt32(), i);
+    a_.je(partial[i], a_.T_NEAR);
+  }
+  panels_.EmitAdvance(a_, BLOCK_PARAM(weights_skip));
+  pixels_.EmitAdvance(a_, BLOCK_PARAM(src_skip));
+  a_.jmp(column_end, a_.T_NEAR);
+  for (int i = variants - 1; i >= 0; --i) {
+    a_.L(partial[i]);
+    const int first = i <= spec_.skip_first ? i : 0;
+    const int last = i > spec_.skip_first ? i - spec_.skip_first : 0;
+    EmitColumn(first, spec_.px - last);
+    if (i > 0) a_.jmp(column_end, a_.T_NEAR);
+  }
+}
+
+void TileEmitter::EmitColumn(int px_begin, int px_end) {
+  EmitChannels(px_begin, px_end, 0);
+  if (!spec_.split_k()) return;
+  pixels_.EmitAdvance(a_, BLOCK_PARAM(src_piece_step));
+  EmitChannels(px_begin, px_end, 1);
+}
+
+void TileEmitter::EmitChannels(int px_begin, int px_end, int piece) {
+  const int piece_offset = piece * static_cast<int>(sizeof(int64_t));
+  for (const int unroll : {4, 1}) {
+    const size_t count =
+        (unroll == 4 ? offsetof(BlockParams, k_by_4) : offsetof(BlockParams, k_rest)) + piece_offset;
+    Label next, done;
+    a_.mov(k_left_, block_param(count));
+    a_.test(k_left_, k_left_);
+    a_.jz(done, a_.T_NEAR);
+    a_.L(next);
+    for (int k = 0; k < unroll; ++k) EmitStep(px_begin, px_end, k);
+    panels_.EmitAdvance(a_, unroll * a_.isa().vec_bytes);
+    pixels_.EmitAdvance(a_, unroll * static_cast<int>(sizeof(float)));
+    a_.dec(k_left_);
+    a_.jnz(next, a_.T_NEAR);
+    a_.L(done);
+  }
+}
+
+// One input channel: px * oc_vecs FMAs. Whichever is fewer, weights or inputs, stays in registers.
+void TileEmitter::EmitStep(int px_begin, int px_end, int k) {
+  const int vecs = spec_.oc_vecs;
+  const auto weight = [&](int v) { return a_.ptr[panels_.at(v) + k * a_.isa().vec_bytes]; };
+  const auto input = [&](int p) { return pixels_.at(p) + k * static_cast<int>(sizeof(float)); };
+  if (spec_.px == 1) {  // one input for all vectors: the weights are memory operands
+    a_.vbroadcastss(temp(0), a_.dword[input(0)]);
+    for (int v = 0; v < vecs; ++v) a_.vfmadd231ps(acc(0, v), temp(0), weight(v));
+  } else if (vecs == 1) {
+    a_.vmovups(temp(0), weight(0));
+    for (int p = px_begin; p < px_end; ++p) a_.FmaBroadcast(acc(p, 0), temp(0), input(p), temp(1));
+  } else if (vecs <= spec_.px) {
+    for (int v = 0; v < vecs; ++v) a_.vmovups(temp(v), weight(v));
+    for (int p = px_begin; p < px_end; ++p) {
+      a_.vbroadcastss(temp(vecs), a_.dword[input(p)]);
+      for (int v = 0; v < vecs; ++v) a_.vfmadd231ps(acc(p, v), temp(vecs), temp(v));
+    }
+  } else {
+    for (int p = px_begin; p < px_end; ++p) a_.vbroadcastss(temp(p), a_.dword[input(p)]);
+    for (int v = 0; v < vecs; ++v) {
+      a_.vmovups(temp(spec_.px), weight(v));
+      for (int p = px_begin; p < px_end; ++p) a_.vfmadd231ps(acc(p, v), temp(p), temp(spec_.px));
+    }
+  }
+}
+
+#undef BLOCK_PARAM
+#undef ARG
+
+}  // namespace rafter::tile

@@ -1,0 +1,208 @@
+// kernels/conv/tile/tile_plan.cc: decides everything and gets the kernels.
+#include "kernels/conv/tile/tile_plan.h"
+
+#include <algorithm>
+
+#include "jit/isa.h"
+#include "kernels/conv/tile/emitter.h"
+
+namespace rafter::tile {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kMaxEndStretches = 64;
+
+bool IsSplit(const Geometry& g) { return g.src_layout == Layout::kNchw8c; }
+
+// Whether a kernel row of a pixel is one contiguous piece of input: NHWC, dense channels, no dilation, and
+// one channel block, so that the order of the sum stays the same.
+bool ColumnsJoin(const Geometry& g) {
+  if (g.src_layout != Layout::kNhwc) return false;
+  if (g.kernel.w == 1) return true;
+  return g.groups == 1 && g.ic_g <= kIcBlock && g.src.w == g.ic_g && g.dilation.w == 1;
+}
+
+}  // namespace
+
+TilePlan::TilePlan(const char* algorithm, Geometry geometry, const PlanContext& context)
+    : algorithm_(algorithm), geometry_(std::move(geometry)), isa_(context.isa) {
+  const jit::IsaInfo& isa = jit::GetIsaInfo(isa_);
+  panels_ = LayOutPanels(geometry_, isa.vec_lanes());
+  blocking_ = ChooseBlocking(geometry_, isa, *context.machine, context.threads);
+}
+
+Result<std::unique_ptr<ConvPlan>> TilePlan::Make(const char* algorithm, Geometry geometry,
+                                                 const PlanContext& context) {
+  std::unique_ptr<TilePlan> plan(new TilePlan(algorithm, std::move(geometry), context));
+  if (Status status = plan->CutStretches(); !status.ok()) return status;
+  if (Status status = plan->CompileKernels(); !status.ok()) return status;
+  plan->ShapeSums();
+  plan->CopyScales();
+  return std::unique_ptr<ConvPlan>(std::move(plan));
+}
+
+// Long rows are cut into stretches; those at the ends of the row, where taps fall outside, get programs of
+// their own, all inner ones share two.
+Status TilePlan::CutStretches() {
+  const Geometry& g = geometry_;
+  Stretches& s = stretches_;
+  s.count = blocking_.segments;
+  s.width = g.out.w / s.count, s.wide = g.out.w % s.count;
+  s.head = 1;
+  while (s.head < s.count && s.begin(s.head) * g.stride.w < g.pad_left) ++s.head;
+  const auto inside = [&](int64_t i) {
+    return (s.end(i) - 1) * g.stride.w - g.pad_left + (g.kernel.w - 1) * g.dilation.w < g.in.w;
+  };
+  while (s.head + s.tail < s.count && !inside(s.count - 1 - s.tail)) ++s.tail;
+  if (s.head + s.tail > kMaxEndStretches) {
+    return Status::Unsupported("padding covers too many stretches of the row");
+  }
+  return {};
+}
+
+Status TilePlan::CompileKernels() {
+  for (const ChannelRun& run : blocking_.channels) {
+    channels_.push_back({run, {}});
+    channel_tiles_ += run.count;
+    if (Status status = MakeRows(channels_.back()); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status TilePlan::MakeRows(ChannelPlan& channels) {
+  const Stretches& s = stretches_;
+  const int px_max =
+      std::min(MaxPixels(jit::GetIsaInfo(isa_), channels.run.oc_vecs), blocking_.px_cap);
+  std::vector<int64_t> samples;  // one stretch of each kind, in the order of Stretches::kind
+  for (int64_t i = 0; i < s.head; ++i) samples.push_back(i);
+  for (int64_t i = s.count - s.tail; i < s.count; ++i) samples.push_back(i);
+  if (s.head + s.tail < s.count) {
+    samples.push_back(std::min(s.head, s.count - s.tail - 1));
+    samples.push_back(s.count - s.tail - 1);
+  }
+  channels.rows.resize(samples.size());
+  for (size_t kind = 0; kind < samples.size(); ++kind) {
+    RowSteps& rows = channels.rows[kind];
+    const int64_t begin = s.begin(samples[kind]), end = s.end(samples[kind]);
+    std::optional<RowProgram> program = MakeRowProgram(geometry_, begin, end, px_max);
+    if (!program) program = MakeRowProgram(geometry_, begin, end, 1);
+    if (!program) return Status::Unsupported("padding covers too many tiles of the row");
+    rows.program = std::move(*program);
+    for (const TileRun& run : rows.program.runs) {
+      Result<TileFunction*> kernel = Kernel(channels.run, run.px, run.is_edge());
+      if (!kernel.ok()) return kernel.status();
+      const uint8_t* columns = run.is_edge() ? rows.program.columns.data() + run.columns : nullptr;
+      rows.steps.push_back({run.begin, run.px, run.tiles, columns, *kernel});
+    }
+  }
+  return {};
+}
+
+Result<TileFunction*> TilePlan::Kernel(const ChannelRun& run, int px, bool edge) {
+  TileSpec spec{};
+  spec.isa = isa_;
+  spec.px = static_cast<uint8_t>(px);
+  spec.oc_vecs = static_cast<uint8_t>(run.oc_vecs);
+  spec.tail = run.tail;
+  spec.dst_order = DstOrderOf(geometry_.dst_layout, static_cast<int>(panels_.lanes));
+  if (run.oc_vecs == 1 && spec.dst_order == DstOrder::kPairs) spec.dst_order = DstOrder::kContiguous;
+  if (IsSplit(geometry_)) spec.flags |= TileSpec::kSplitK;
+  if (edge) {
+    const EdgeSkips skips = EdgeSkipsFor(geometry_, px);
+    spec.flags |= TileSpec::kEdge;
+    spec.skip_first = skips.first, spec.skip_last = skips.last;
+  }
+  for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
+    spec.post_ops |= static_cast<uint64_t>(geometry_.post_ops[i].kind) << (8 * i);
+  }
+  Result<jit::KernelPtr> kernel = GetTileKernel(spec);
+  if (!kernel.ok()) return kernel.status();
+  // The first interior kernel of the first channel run does most of the work.
+  if (kernel_name_.empty() || (!edge && kernel_name_.find("_edge") != std::string::npos)) {
+    kernel_name_ = (*kernel)->name();
+  }
+  kernels_.push_back(*kernel);
+  return (*kernel)->entry<TileFunction>();
+}
+
+void TilePlan::ShapeSums() {
+  edge_ = ShapeSum(false);
+  interior_ = ShapeSum(ColumnsJoin(geometry_));
+}
+
+SumShape TilePlan::ShapeSum(bool join_columns) const {
+  const Geometry& g = geometry_;
+  SumShape s;
+  // A 1x1 kernel has no other order than its channels': one block of any length.
+  const bool one_block = join_columns && g.taps() == 1;
+  s.blocks = one_block ? 1 : (g.ic_g + kIcBlock - 1) / kIcBlock;
+  s.columns_count = join_columns ? 1 : g.kernel.w;
+  FillPiece(s.full, kIcBlock, join_columns);
+  FillPiece(s.last, one_block ? g.ic_g : g.ic_g - (s.blocks - 1) * kIcBlock, join_columns);
+  s.src_row_step = (g.dilation.h * g.src.h - g.kernel.w * g.dilation.w * g.src.w) * kFloat;
+  const int64_t block = ChannelBlock(g.src_layout);
+  s.src_block_step = (block == 1 ? kIcBlock : kIcBlock / block * g.src.c) * kFloat;
+  s.weights_block_step = g.taps() * kIcBlock * panels_.lanes * kFloat;
+  return s;
+}
+
+// Steps of one channel block; see BlockParams.
+void TilePlan::FillPiece(BlockParams& params, int64_t channels, bool join_columns) const {
+  const Geometry& g = geometry_;
+  const int64_t columns = join_columns ? g.kernel.w : 1;
+  const int64_t first = IsSplit(g) ? std::min<int64_t>(channels, 8) : channels * columns;
+  const int64_t second = IsSplit(g) ? channels - first : 0;
+  params.k_by_4[0] = first / 4, params.k_rest[0] = first % 4;
+  params.k_by_4[1] = second / 4, params.k_rest[1] = second % 4;
+  params.src_piece_step = second > 0 ? (g.src.c - first) * kFloat : 0;
+  params.src_skip = (first + second) * kFloat + params.src_piece_step;
+  params.src_kw_step = columns * g.dilation.w * g.src.w * kFloat - params.src_skip;
+  params.weights_skip = (first + second) * panels_.lanes * kFloat;
+}
+
+void TilePlan::CopyScales() {
+  const Geometry& g = geometry_;
+  for (const PostOp& op : g.post_ops) {
+    post_params_.push_back(op.alpha);
+    post_params_.push_back(op.beta);
+    std::vector<float>& padded = scales_.emplace_back();
+    if (op.kind != PostOpKind::kChannelScale) continue;
+    padded.assign(g.groups * panels_.panels * panels_.lanes, 0.0f);
+    for (int64_t group = 0; group < g.groups; ++group) {
+      std::copy_n(op.scale.data() + group * g.oc_g, g.oc_g, padded.data() + panels_.bias(group, 0));
+    }
+  }
+}
+
+std::string TilePlan::Describe() const {
+  std::string text;
+  const auto line = [&](const std::string& s) { text += s + "\n"; };
+  for (const ChannelPlan& c : channels_) {
+    line("tile: " + std::to_string(c.run.count * geometry_.groups) + " x " +
+         std::to_string(c.run.oc_vecs) + " vectors of " + std::to_string(panels_.lanes) +
+         " output channels" + (c.run.tail == Tail::kNone ? "" : ", the last one partly filled") +
+         ", at most " + std::to_string(MaxPixels(jit::GetIsaInfo(isa_), c.run.oc_vecs)) + " pixels");
+  }
+  line("order of the sum: blocks of 16 input channels, kernel rows, kernel columns, channels");
+  line("rows per pass over the channels: " + std::to_string(blocking_.units_per_chunk) + " of " +
+       std::to_string(geometry_.n * geometry_.out.h * stretches_.count));
+  line("threads: " + std::to_string(blocking_.unit_threads) + " over rows x " +
+       std::to_string(blocking_.channel_threads) + " over channels");
+  std::vector<std::string> names;
+  for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  line("kernels: " + std::to_string(names.size()));
+  for (const std::string& name : names) line("kernel: " + name);
+  return text;
+}
+
+Offer ConsiderTiles(const Geometry& geometry, const PlanContext& context) {
+  Offer offer;
+  offer.predicted_us = ChooseBlocking(geometry, jit::GetIsaInfo(context.isa), *context.machine,
+                                      context.threads).predicted_us;
+  return offer;
+}
+
+}  // namespace rafter::tile

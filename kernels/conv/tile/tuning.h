@@ -1,0 +1,40 @@
+// kernels/conv/tile/tuning.h: the tile engine's constants, each with where it was measured.
+#ifndef RAFTER_KERNELS_CONV_TILE_TUNING_H_
+#define RAFTER_KERNELS_CONV_TILE_TUNING_H_
+
+#include <cstdint>
+#include <span>
+
+namespace rafter::tile {
+
+// A register tile: at most px pixels for oc_vecs vectors of output channels. Narrower tiles of the same
+// oc_vecs are used where a row does not divide.
+struct TileShape {
+  int oc_vecs, px;
+};
+
+// 16 registers: 12 accumulators, what a step loads, and 4 temporaries for post-ops.
+inline constexpr TileShape kShapes16[] = {{1, 12}, {2, 6}, {3, 4}, {4, 3}, {5, 2}, {6, 2}, {8, 1}, {12, 1}};
+// 32 registers: up to 28 accumulators.
+inline constexpr TileShape kShapes32[] = {{1, 28}, {2, 14}, {3, 9}, {4, 6}, {5, 5},
+                                          {6, 4},  {8, 3},  {12, 2}, {24, 1}};
+
+// Pixels that lie a multiple of 4096 bytes apart share one L1 set (8 to 12 ways): beyond this many per tile
+// each step evicts the next one's input (28 pixels at 4 KB fall to 20 % of the peak on Zen 5).
+inline constexpr int64_t kAliasBytes = 4096;
+inline constexpr int kMaxAliasedPixels = 12, kMaxAliasedPixelsSmallL1 = 6;
+
+// Share of L2 that the weights of one pass, or the inputs of one chunk, may fill.
+inline constexpr double kL2Share = 0.5;
+
+// Largest buffer of unfinished sums per thread, on the stack.
+inline constexpr int64_t kPartialBytes = 32 << 10;
+
+// Fixed cost of a tile in cycles: zeroing, loop set-up, bias and store of one accumulator vector each.
+inline constexpr double kTileCycles = 20, kAccumulatorCycles = 1.5;
+// … and of each kernel column of a channel block: counters and steps.
+inline constexpr double kColumnCycles = 2.5;
+
+}  // namespace rafter::tile
+
+#endif  // RAFTER_KERNELS_CONV_TILE_TUNING_H_
