@@ -12,11 +12,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
 #include <set>
 #include <sstream>
+#include <string_view>
 
+#include "roofline/memory_limit.h"
 #include "roofline/wall_clock.h"
+#include "runtime/system_files.h"
 #include "runtime/topology.h"
 
 namespace rafter::roofline {
@@ -26,11 +28,10 @@ namespace {
 // again.
 constexpr int kProbeVersion = 1;
 
+// A file of one line; empty when it cannot be read.
 std::string FirstLine(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  const std::string text = ReadSystemFile(path).value_or("");
+  return std::string(TrimSpace(text.substr(0, text.find('\n'))));
 }
 
 // "always [madvise] never" → "madvise"
@@ -41,15 +42,12 @@ std::string Bracketed(const std::string& line) {
 }
 
 // The value of "key   : value" in /proc/cpuinfo or /proc/meminfo; empty when absent.
-std::string ProcValue(const std::string& path, const std::string& key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
+std::string ProcValue(const std::string& path, std::string_view key) {
+  const std::string text = ReadSystemFile(path).value_or("");
+  for (const std::string_view line : SplitText(text, '\n')) {
     const size_t colon = line.find(':');
-    if (colon == std::string::npos || line.compare(0, key.size(), key) != 0) continue;
-    const size_t key_end = line.find_last_not_of(" \t", colon == 0 ? 0 : colon - 1);
-    if (key_end + 1 != key.size()) continue;
-    const size_t begin = line.find_first_not_of(" \t", colon + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
+    if (colon == std::string_view::npos || TrimSpace(line.substr(0, colon)) != key) continue;
+    return std::string(TrimSpace(line.substr(colon + 1)));
   }
   return "";
 }
@@ -66,43 +64,6 @@ std::string Hypervisor(bool flagged) {
   const bool printable =
       std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
   return name.empty() || !printable ? "yes" : name;
-}
-
-// The smallest limit of a control group and its ancestors; a file that says "max" or is absent
-// counts not.
-double SmallestLimit(const std::string& root, std::string group, const std::string& file) {
-  constexpr double kUnlimited = 1e18;  // version 1 writes 2^63 less a page
-  double smallest = kUnlimited;
-  for (;;) {
-    const std::string text = FirstLine(root + group + "/" + file);
-    const double value = text.empty() || text == "max" ? kUnlimited : std::atof(text.c_str());
-    if (value > 0) smallest = std::min(smallest, value);
-    if (group.empty() || group == "/") break;
-    group.erase(group.find_last_of('/') == std::string::npos ? 0 : group.find_last_of('/'));
-  }
-  return smallest < kUnlimited ? smallest : 0;
-}
-
-double MemoryLimit() {
-  double limit = 0;
-  const auto take = [&](double value) {
-    if (value > 0) limit = limit > 0 ? std::min(limit, value) : value;
-  };
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {  // "4:memory:/path" or "0::/path"
-    const size_t first = line.find(':');
-    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const std::string group = line.substr(second + 1);
-    if (controllers == ",,") {
-      take(SmallestLimit("/sys/fs/cgroup", group, "memory.max"));
-      take(SmallestLimit("/sys/fs/cgroup/unified", group, "memory.max"));
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      take(SmallestLimit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
-    }
-  }
-  return limit;
 }
 
 std::vector<std::pair<std::string, std::string>> ThreadVariables() {
@@ -164,7 +125,7 @@ Environment ReadEnvironment() {
   limits.allowed_cores =
       static_cast<int>(std::set<int>(topology.core_of.begin(), topology.core_of.end()).size());
   limits.cpu_quota = topology.cpu_quota;
-  limits.memory_limit_bytes = MemoryLimit();
+  limits.memory_limit_bytes = MemoryLimit("");
   limits.memory_available_bytes =
       1024 * std::atof(ProcValue("/proc/meminfo", "MemAvailable").c_str());
   environment.settings =

@@ -36,6 +36,7 @@ struct LocalMachineOptions {
   bool use_cache = true;        // false: neither reads nor writes a file
   std::string cache_dir;        // empty: CacheDirectory()
   ParallelFor* pool = nullptr;  // null: OpenMpThreads()
+  // Called between measurements, on the calling thread; may throw to end the work.
   std::function<void(const std::string& what, double done)> progress;
 };
 

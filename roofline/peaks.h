@@ -58,7 +58,8 @@ struct RoofOptions {
   ParallelFor* pool = nullptr;    // null: OpenMpThreads()
   LevelCapacities reported;       // of one core, from topology; decides how far the sweep goes
   double memory_limit_bytes = 0;  // largest arena; 0 = 1 GiB
-  // Called with what is measured and the fraction done (0 … 1); may be empty.
+  // Called with what is measured and the fraction done (0 … 1), on the calling thread and between
+  // measurements; may be empty, may throw to end the work.
   std::function<void(const std::string& what, double done)> progress;
 };
 

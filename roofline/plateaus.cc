@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -105,6 +106,32 @@ std::vector<Plateau> Join(const std::vector<Plateau>& pieces) {
   return joined;
 }
 
+constexpr int kCaches = 3;
+using Sizes = std::array<double, kCaches>;  // of L1, L2, L3; 0 = none
+
+// Edges in order on the levels of `set` (bit 0 = L1).
+Sizes Spread(const std::vector<double>& edges, unsigned set) {
+  Sizes sizes{};
+  size_t next = 0;
+  for (size_t level = 0; level < sizes.size(); ++level) {
+    if ((set >> level & 1) != 0) sizes[level] = edges[next++];
+  }
+  return sizes;
+}
+
+// Sum of |log(measured / reported)|. A level that nothing reports is as far off as a factor of
+// three, so that it takes an edge only when the others fit worse; among equals the lower levels
+// come first.
+double Distance(const Sizes& measured, const Sizes& reported) {
+  double distance = 0;
+  for (size_t level = 0; level < measured.size(); ++level) {
+    if (measured[level] <= 0) continue;
+    distance +=
+        reported[level] > 0 ? std::abs(std::log(measured[level] / reported[level])) : std::log(3.0);
+  }
+  return distance;
+}
+
 }  // namespace
 
 std::vector<Plateau> FindPlateaus(const BandwidthCurve& curve) {
@@ -137,33 +164,24 @@ std::vector<Plateau> FindPlateaus(const BandwidthCurve& curve) {
 
 LevelCapacities MeasuredCapacities(const BandwidthCurve& curve, const LevelCapacities& reported) {
   const std::vector<Plateau> plateaus = FindPlateaus(curve);
-  const std::array<double, 3> sizes = {reported.l1_bytes, reported.l2_bytes, reported.l3_bytes};
-  const bool anything_reported =
-      std::any_of(sizes.begin(), sizes.end(), [](double s) { return s > 0; });
-  std::array<double, 3> found = {0, 0, 0};
-  size_t next_level = 0;
+  std::vector<double> edges;
   for (size_t i = 0; i + 1 < plateaus.size(); ++i) {
-    const double edge = std::sqrt(plateaus[i].last_bytes * plateaus[i + 1].first_bytes);
-    if (!anything_reported) {
-      if (i < found.size()) found[i] = edge;
-      continue;
-    }
-    // The nearest reported size of the levels that are left; levels keep their order.
-    size_t best = found.size();
-    double best_distance = std::log(3.0);
-    for (size_t level = next_level; level < found.size(); ++level) {
-      if (sizes[level] <= 0) continue;
-      const double distance = std::abs(std::log(edge / sizes[level]));
-      if (distance < best_distance) {
-        best_distance = distance;
-        best = level;
-      }
-    }
-    if (best == found.size()) continue;
-    found[best] = edge;
-    next_level = best + 1;
+    edges.push_back(std::sqrt(plateaus[i].last_bytes * plateaus[i + 1].first_bytes));
   }
-  return {found[0], found[1], found[2]};
+  // All ways to give the edges to levels in their order: sets of as many levels as there are edges.
+  Sizes best{};
+  double best_distance = std::numeric_limits<double>::infinity();
+  for (unsigned set = 0; set < 1u << kCaches; ++set) {
+    if (static_cast<size_t>(std::popcount(set)) != edges.size()) continue;
+    const Sizes sizes = Spread(edges, set);
+    const double distance =
+        Distance(sizes, {reported.l1_bytes, reported.l2_bytes, reported.l3_bytes});
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = sizes;
+    }
+  }
+  return {best[0], best[1], best[2]};
 }
 
 LevelCapacities CrossCheck(const LevelCapacities& reported, const LevelCapacities& measured) {

@@ -28,8 +28,9 @@ struct LevelCapacities {
   double l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;
 };
 
-// Level ends seen in `curve`: the geometric mean between neighbouring plateaus, given to the cache
-// whose reported size is nearest (within a factor of three); in order where nothing is reported.
+// Level ends seen in `curve`: the geometric mean between neighbouring plateaus. Which level an edge
+// belongs to is decided by the reported sizes: the assignment in rising order that fits them best,
+// however far off they are (the last level of a guest is often a fraction of what is reported).
 LevelCapacities MeasuredCapacities(const BandwidthCurve& curve, const LevelCapacities& reported);
 
 // Per level the smaller of what is reported and what was measured, if both are known.

@@ -1,3 +1,4 @@
+// The cost of reading the clock; see wall_clock.h.
 #include "roofline/wall_clock.h"
 
 #include <algorithm>
