@@ -11,6 +11,7 @@
 #include "kernels/conv/direct/direct.h"
 #include "kernels/conv/pointwise/pointwise.h"
 #include "kernels/conv/reference/reference.h"
+#include "kernels/conv/via_nhwc.h"
 
 namespace rafter {
 namespace {
@@ -18,8 +19,17 @@ namespace {
 constexpr ConvAlgorithm kAlgorithms[] = {
     {"pointwise", pointwise::Consider, pointwise::MakePlan},
     {"direct", direct::Consider, direct::MakePlan},
+    {"pointwise+reorder", via_nhwc::ConsiderRow<pointwise::Consider>,
+     via_nhwc::MakePlanRow<pointwise::MakePlan>},
+    {"direct+reorder", via_nhwc::ConsiderRow<direct::Consider>,
+     via_nhwc::MakePlanRow<direct::MakePlan>},
     {"reference", reference::Consider, reference::MakePlan},
 };
+
+// A forced "direct" also allows "direct+reorder": the same kernels behind a change of layout.
+bool Matches(std::string_view name, std::string_view forced) {
+  return forced.empty() || name == forced || name == std::string(forced) + "+reorder";
+}
 
 Status UnknownName(std::span<const ConvAlgorithm> table, std::string_view name) {
   std::string message = "algorithm: \"" + std::string(name) + "\" is unknown, allowed:";
@@ -56,7 +66,7 @@ Result<Decision> Decide(std::span<const ConvAlgorithm> table, const ConvProblem&
   Decision decision;
   decision.considered.reserve(table.size());
   for (const ConvAlgorithm& algorithm : table) {
-    if (!forced.empty() && forced != algorithm.name) continue;
+    if (!Matches(algorithm.name, forced)) continue;
     decision.considered.push_back({&algorithm, algorithm.consider(problem, context), {}, false});
   }
   if (decision.considered.empty()) return UnknownName(table, forced);

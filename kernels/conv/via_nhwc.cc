@@ -1,0 +1,183 @@
+// kernels/conv/via_nhwc.cc: the inner problem, the scratch, and the three phases of a run.
+#include "kernels/conv/via_nhwc.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "kernels/reorder/reorder.h"
+#include "runtime/parallel.h"
+
+namespace rafter::via_nhwc {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// A layout in which a group's channels start inside a block counts as foreign too.
+bool IsForeign(const TensorFormat& format, int64_t groups, int64_t channels_per_group) {
+  if (format.layout == Layout::kNchw) return true;
+  return groups > 1 && channels_per_group % ChannelBlock(format.layout) != 0;
+}
+
+// NHWC scratch. Pixels that lie a multiple of 1,024 bytes apart would crowd a few L1 sets: one line more.
+Strides ScratchStrides(int64_t c, int64_t h, int64_t w) {
+  const int64_t pixel = c * kFloat % 1024 == 0 ? c + 16 : c;
+  return {h * w * pixel, 1, w * pixel, pixel};
+}
+
+// The problem that the inner algorithm sees.
+ConvProblem InnerProblem(const ConvProblem& problem) {
+  ConvProblem inner = problem;
+  ConvDesc& d = inner.desc;
+  if (IsForeign(d.src, d.groups, problem.ic_g)) {
+    inner.src = ScratchStrides(d.ic, d.in.h, d.in.w);
+    d.src = {Layout::kNhwc, inner.src};
+  }
+  if (IsForeign(d.dst, d.groups, problem.oc_g)) {
+    inner.dst = ScratchStrides(d.oc, problem.oh, problem.ow);
+    d.dst = {Layout::kNhwc, inner.dst};
+    for (PostOp& op : d.post_ops) {
+      if (op.kind == PostOpKind::kResidualAdd) op.residual_strides = inner.dst;
+    }
+  }
+  return inner;
+}
+
+bool NothingForeign(const ConvProblem& problem) {
+  const ConvDesc& d = problem.desc;
+  return !IsForeign(d.src, d.groups, problem.ic_g) && !IsForeign(d.dst, d.groups, problem.oc_g);
+}
+
+class Plan final : public ConvPlan {
+ public:
+  explicit Plan(std::unique_ptr<ConvPlan> inner)
+      : name_(std::string(inner->algorithm()) + "+reorder"), inner_(std::move(inner)) {}
+
+  Status AddReorders(const ConvProblem& problem, const ConvProblem& inner_problem);
+
+  const char* algorithm() const noexcept override { return name_.c_str(); }
+  const std::string& kernel_name() const noexcept override { return inner_->kernel_name(); }
+  Isa isa() const noexcept override { return inner_->isa(); }
+  size_t scratch_bytes() const noexcept override { return scratch_bytes_ + inner_->scratch_bytes(); }
+  int threads() const noexcept override { return inner_->threads(); }
+  PackedHeader packed_header() const noexcept override { return inner_->packed_header(); }
+  void Pack(const float* oihw, const float* bias, float* payload) const noexcept override {
+    inner_->Pack(oihw, bias, payload);
+  }
+  void Run(const ConvCall& call) const noexcept override;
+  std::string Describe() const override;
+
+ private:
+  struct Copy {
+    reorder::Reorder reorder;
+    size_t scratch_offset = 0;
+  };
+  Status AddCopy(const reorder::Shape& shape, Layout layout, const Strides& strides,
+                 const Strides& nhwc, std::vector<Copy>& copies);
+  static void CopyIn(const ConvCall& call, const Copy& copy, const float* tensor, float* nhwc);
+
+  const std::string name_;
+  std::unique_ptr<ConvPlan> inner_;
+  size_t scratch_bytes_ = 0;
+  std::vector<Copy> src_, dst_, residuals_;  // src and dst: none or one
+};
+
+Status Plan::AddCopy(const reorder::Shape& shape, Layout layout, const Strides& strides,
+                     const Strides& nhwc, std::vector<Copy>& copies) {
+  Result<reorder::Reorder> reorder = reorder::Reorder::Make(shape, layout, strides, nhwc);
+  if (!reorder.ok()) return reorder.status();
+  copies.push_back({std::move(reorder).value(), scratch_bytes_});
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(shape.n * kFloat, nhwc.n, &bytes)) return Status::OutOfMemory();
+  scratch_bytes_ += (static_cast<size_t>(bytes) + 63) / 64 * 64;
+  return {};
+}
+
+Status Plan::AddReorders(const ConvProblem& problem, const ConvProblem& inner_problem) {
+  const ConvDesc &d = problem.desc, &inner = inner_problem.desc;
+  if (d.src != inner.src) {
+    Status status = AddCopy({d.n, d.ic, d.in.h, d.in.w}, d.src.layout, problem.src,
+                            inner_problem.src, src_);
+    if (!status.ok()) return status;
+  }
+  if (d.dst == inner.dst) return {};
+  const reorder::Shape shape{d.n, d.oc, problem.oh, problem.ow};
+  Status status = AddCopy(shape, d.dst.layout, problem.dst, inner_problem.dst, dst_);
+  for (const PostOp& op : d.post_ops) {
+    if (op.kind != PostOpKind::kResidualAdd || !status.ok()) continue;
+    status = AddCopy(shape, d.dst.layout, op.residual_strides.value_or(problem.dst),
+                     inner_problem.dst, residuals_);
+  }
+  return status;
+}
+
+void Plan::CopyIn(const ConvCall& call, const Copy& copy, const float* tensor, float* nhwc) {
+  RunOnThreads(*call.pool, call.threads, [&](int thread, int team) {
+    copy.reorder.ToNhwc(tensor, nhwc, SplitRange(copy.reorder.units(), team, thread));
+  });
+}
+
+void Plan::Run(const ConvCall& call) const noexcept {
+  const auto scratch = [&](const Copy& copy) {
+    return reinterpret_cast<float*>(call.scratch + copy.scratch_offset);
+  };
+  ConvCall inner = call;
+  inner.scratch = call.scratch + scratch_bytes_;
+  if (!src_.empty()) {
+    inner.src = scratch(src_[0]);
+    CopyIn(call, src_[0], call.src, scratch(src_[0]));
+  }
+  const float* residuals[kMaxPostOps];
+  for (size_t i = 0; i < residuals_.size(); ++i) {
+    residuals[i] = scratch(residuals_[i]);
+    CopyIn(call, residuals_[i], call.residuals[i], scratch(residuals_[i]));
+  }
+  if (!residuals_.empty()) inner.residuals = residuals;
+  if (!dst_.empty()) inner.dst = scratch(dst_[0]);
+  inner_->Run(inner);
+  if (dst_.empty()) return;
+  const reorder::Reorder& out = dst_[0].reorder;
+  RunOnThreads(*call.pool, call.threads, [&](int thread, int team) {
+    out.FromNhwc(inner.dst, call.dst, SplitRange(out.units(), team, thread));
+  });
+}
+
+std::string Plan::Describe() const {
+  std::string copies;
+  if (!src_.empty()) copies += " src";
+  if (!dst_.empty()) copies += " dst";
+  for (size_t i = 0; i < residuals_.size(); ++i) copies += " residual";
+  return "copied through NHWC scratch of " + std::to_string(scratch_bytes_) + " bytes:" + copies +
+         "\n" + inner_->Describe();
+}
+
+}  // namespace
+
+Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanContext& context) {
+  if (context.isa == Isa::kNone) return {"needs AVX2 and executable memory", 0};
+  if (NothingForeign(problem)) return {"no tensor needs to be reordered", 0};
+  const ConvProblem inner_problem = InnerProblem(problem);
+  Offer offer = inner(inner_problem, context);
+  if (!offer.refusal.empty()) return offer;
+  // Each foreign tensor is read and written once more; together they rarely fit L2.
+  const ConvDesc &d = problem.desc, &in = inner_problem.desc;
+  double bytes = 0;
+  if (d.src != in.src) bytes += 2.0 * kFloat * static_cast<double>(d.n * d.ic * d.in.h * d.in.w);
+  if (d.dst != in.dst) bytes += 2.0 * kFloat * static_cast<double>(d.n * d.oc * problem.oh * problem.ow);
+  const MachineModel& machine = *context.machine;
+  offer.predicted_us += bytes / (machine.l3_bytes_per_cycle * machine.clock_ghz * 1000);
+  return offer;
+}
+
+Result<std::unique_ptr<ConvPlan>> MakePlan(MakePlanFunction inner, const ConvProblem& problem,
+                                           const PlanContext& context) {
+  const ConvProblem inner_problem = InnerProblem(problem);
+  Result<std::unique_ptr<ConvPlan>> made = inner(inner_problem, context);
+  if (!made.ok()) return made.status();
+  auto plan = std::make_unique<Plan>(std::move(made).value());
+  if (Status status = plan->AddReorders(problem, inner_problem); !status.ok()) return status;
+  return std::unique_ptr<ConvPlan>(std::move(plan));
+}
+
+}  // namespace rafter::via_nhwc
