@@ -28,9 +28,9 @@ struct BaselineRequest {
   const ConvDesc* desc = nullptr;  // layouts and bias included; no post-ops, dense
   BaselineLayout layout = BaselineLayout::kSame;
   int threads = 1;
-  const float* oihw = nullptr;     // dense weights
-  const float* bias = nullptr;     // oc values when desc->bias
-  const float* src = nullptr;      // in the case's layout; used in place where the library agrees
+  const float* oihw = nullptr;  // dense weights
+  const float* bias = nullptr;  // oc values when desc->bias
+  const float* src = nullptr;   // in the case's layout; used in place where the library agrees
   float* dst = nullptr;
 };
 
@@ -39,8 +39,8 @@ class BaselineRun {
  public:
   virtual ~BaselineRun() = default;
   virtual const std::string& implementation() const noexcept = 0;  // "brgconv:avx2"
-  virtual const std::string& layout() const noexcept = 0;          // resolved: "NHWC", "NCHW->NCHW16c"
-  virtual double create_us() const noexcept = 0;                   // median, without packing of weights
+  virtual const std::string& layout() const noexcept = 0;  // resolved: "NHWC", "NCHW->NCHW16c"
+  virtual double create_us() const noexcept = 0;           // median, without packing of weights
   // One call, as in an inference. Errors are kept and returned by status().
   virtual void Run() noexcept = 0;
   virtual Status status() const = 0;
@@ -61,9 +61,9 @@ class Baseline {
 // The names that MakeBaseline knows and that are built into this program.
 std::vector<std::string> AvailableBaselines();
 
-// `isa` caps what the other library may use; it must be made before that library is used for anything
-// else, and only one cap per process works. kInvalidArgument: unknown name. kUnsupported: not built in,
-// or the library refused the cap.
+// `isa` caps what the other library may use; it must be made before that library is used for
+// anything else, and only one cap per process works. kInvalidArgument: unknown name. kUnsupported:
+// not built in, or the library refused the cap.
 Result<std::unique_ptr<Baseline>> MakeBaseline(std::string_view name, Isa isa);
 
 }  // namespace rafter::bench

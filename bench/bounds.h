@@ -10,15 +10,16 @@
 namespace rafter::bench {
 
 struct BoundResult {
-  double bound_us = 0;   // no execution can be faster; 0 = unknown
-  std::string binding;   // the roof that sets it: "compute", "L1", "L2", "L3", "DRAM"; empty = unknown
+  double bound_us = 0;  // no execution can be faster; 0 = unknown
+  std::string
+      binding;  // the roof that sets it: "compute", "L1", "L2", "L3", "DRAM"; empty = unknown
 };
 
 class Bounds {
  public:
   virtual ~Bounds() = default;
-  // Measures the arithmetic peak anew (about a millisecond) and uses it in Bound from now on. Called
-  // just before a case is timed, so that changes of the clock cancel in the efficiency.
+  // Measures the arithmetic peak anew (about a millisecond) and uses it in Bound from now on.
+  // Called just before a case is timed, so that changes of the clock cancel in the efficiency.
   virtual void RefreshPeak(Isa isa, int threads) = 0;
   // `isa` is the set that the kernel uses; kNone for the reference.
   virtual BoundResult Bound(const ConvCost& cost, Isa isa, int threads) = 0;

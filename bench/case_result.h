@@ -1,4 +1,5 @@
-// bench/case_result.h: what is known about one measured case. Written by CaseRunner, read by the reports.
+// bench/case_result.h: what is known about one measured case. Written by CaseRunner, read by the
+// reports.
 #ifndef RAFTER_BENCH_CASE_RESULT_H_
 #define RAFTER_BENCH_CASE_RESULT_H_
 
@@ -13,34 +14,34 @@ namespace rafter::bench {
 // Against another library in one of its layouts.
 struct VersusResult {
   std::string library, version, implementation, layout;
-  double time_us = 0;    // median per call
+  double time_us = 0;  // median per call
   double create_us = 0;
-  double speedup = 0;    // its time / our time, median over pairs
+  double speedup = 0;  // its time / our time, median over pairs
   double ci_low = 0, ci_high = 0;
-  std::string verdict;   // "FASTER", "SLOWER", "SAME", "AMBIGUOUS": ours against it
+  std::string verdict;  // "FASTER", "SLOWER", "SAME", "AMBIGUOUS": ours against it
 };
 
 struct CaseResult {
   std::string descriptor;  // short form, reproduces the geometry that was measured
   std::string name;
-  std::string layout;      // "NHWC"
+  std::string layout;  // "NHWC"
   int threads = 1;
-  std::string isa;         // that the kernel uses: "avx2"
-  std::string algorithm;   // "direct"
+  std::string isa;        // that the kernel uses: "avx2"
+  std::string algorithm;  // "direct"
   std::string kernel;
   TimeStats time;
-  double create_us = 0;    // plan creation with an empty code cache, without packing of weights
+  double create_us = 0;  // plan creation with an empty code cache, without packing of weights
   double flops_valid = 0, flops_nominal = 0, bytes = 0;
-  double gflops = 0;       // flops_valid / median
-  double bound_us = 0;     // 0 = unknown
+  double gflops = 0;    // flops_valid / median
+  double bound_us = 0;  // 0 = unknown
   std::string binding;
-  double efficiency = 0;   // bound_us / median
+  double efficiency = 0;  // bound_us / median
   int64_t verified_outputs = 0;
   double max_error = 0;    // largest absolute difference from the exact sums
   double noise_floor = 0;  // relative, ours against ours; 0 without a comparison
   std::optional<VersusResult> vs_same, vs_best;
-  std::string vs_error;    // why the comparison is missing or partial; the case itself is fine
-  std::string error;       // the case failed or is unfinished: nothing but the description is valid
+  std::string vs_error;  // why the comparison is missing or partial; the case itself is fine
+  std::string error;     // the case failed or is unfinished: nothing but the description is valid
 };
 
 }  // namespace rafter::bench

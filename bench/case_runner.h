@@ -1,4 +1,5 @@
-// bench/case_runner.h: measures one case: create, pack, verify, then time, alone or against a baseline.
+// bench/case_runner.h: measures one case: create, pack, verify, then time, alone or against a
+// baseline.
 //
 // A kernel whose outputs differ from the exact sums is not timed: the result carries the error.
 #ifndef RAFTER_BENCH_CASE_RUNNER_H_
@@ -20,19 +21,20 @@ namespace rafter::bench {
 struct CaseOptions {
   Layout layout = Layout::kNhwc;
   int threads = 1;
-  std::string algorithm;                      // empty: the library chooses
+  std::string algorithm;  // empty: the library chooses
   Accuracy accuracy = Accuracy::kDefault;
   bool bias = true;
-  double budget_us = 1.5e6;                   // for timing one case, all contenders together
-  int creations = 7;                          // plans made to time creation
-  uint64_t seed = 1;                          // data and order
-  const std::atomic<bool>* stop = nullptr;    // set from a signal handler: end now, with an error
+  double budget_us = 1.5e6;                 // for timing one case, all contenders together
+  int creations = 7;                        // plans made to time creation
+  uint64_t seed = 1;                        // data and order
+  const std::atomic<bool>* stop = nullptr;  // set from a signal handler: end now, with an error
 };
 
 class CaseRunner {
  public:
-  // `bounds` and `baseline` may be null; both outlive the runner. The instruction set is the process's
-  // (SetMaxIsa). The calling thread's OpenMP team size is set to options.threads while a case runs.
+  // `bounds` and `baseline` may be null; both outlive the runner. The instruction set is the
+  // process's (SetMaxIsa). The calling thread's OpenMP team size is set to options.threads while a
+  // case runs.
   CaseRunner(const CaseOptions& options, Bounds* bounds, Baseline* baseline);
 
   // Never throws; everything that goes wrong is in the result's `error` or `vs_error`.

@@ -1,11 +1,16 @@
-// bench/descriptor.h: convolution problems as benchdnn writes them ("mb1ic64ih56oc64oh56kh3ph1n\"conv2\"").
+// bench/descriptor.h: convolution problems as benchdnn writes them
+// ("mb1ic64ih56oc64oh56kh3ph1n\"conv2\"").
 //
-// Accepted is what benchdnn accepts (fields in any order, one optional '_' after each, missing axes and
-// missing outputs filled in). Differences between the notation and rafter's ConvDesc, bridged here:
+// Accepted is what benchdnn accepts (fields in any order, one optional '_' after each, missing axes
+// and missing outputs filled in). Differences between the notation and rafter's ConvDesc, bridged
+// here:
 //   * dilation is 0-based in descriptors, 1-based in ConvDesc;
-//   * only the left and top padding is written; right and bottom follow from the output size. A negative
-//     one (the last rows are never read) becomes 0, which gives the same output size and the same sums;
-//   * 1-D problems (only w given) become h = 1; 3-D problems parse and are answered with kUnsupported.
+//   * only the left and top padding is written; right and bottom follow from the output size. A
+//   negative
+//     one (the last rows are never read) becomes 0, which gives the same output size and the same
+//     sums;
+//   * 1-D problems (only w given) become h = 1; 3-D problems parse and are answered with
+//   kUnsupported.
 // Every error names the position in the text, counted from 1.
 #ifndef RAFTER_BENCH_DESCRIPTOR_H_
 #define RAFTER_BENCH_DESCRIPTOR_H_
@@ -33,10 +38,11 @@ struct Problem {
   bool has_groups = false;  // 'g' was written, even as g1
   int spatial_dims = 0;     // 1, 2 or 3; axes above it are 1 wide
   ProblemAxis d, h, w;
-  std::string name;         // what follows 'n', quotes included; may be empty
+  std::string name;  // what follows 'n', quotes included; may be empty
 };
 
-// A 2-D (or 1-D) problem that rafter can be asked for. `desc` holds sizes only: dense NHWC, no bias.
+// A 2-D (or 1-D) problem that rafter can be asked for. `desc` holds sizes only: dense NHWC, no
+// bias.
 struct Descriptor {
   ConvDesc desc;
   std::string name;  // without enclosing quotes
@@ -61,9 +67,10 @@ enum class DescriptorForm {
   kCanonical,  // every field: g1mb1_ic64ih56iw56oc64oh56ow56kh3kw3sh1sw1ph1pw1dh0dw0
 };
 
-// Prints sizes of `desc` (its layouts, bias and post-ops have no place in the notation). Parsing the text
-// gives the same geometry: equal sizes, and paddings that differ at most in rows that nothing reads.
-// `name` is appended quoted when not empty. `has_groups` prints the 'g' even when it is 1.
+// Prints sizes of `desc` (its layouts, bias and post-ops have no place in the notation). Parsing
+// the text gives the same geometry: equal sizes, and paddings that differ at most in rows that
+// nothing reads. `name` is appended quoted when not empty. `has_groups` prints the 'g' even when it
+// is 1.
 std::string PrintDescriptor(const ConvDesc& desc, DescriptorForm form, std::string_view name = {},
                             bool has_groups = false);
 

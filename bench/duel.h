@@ -1,10 +1,10 @@
 // bench/duel.h: compares pieces of work in one process, by alternation.
 //
-// Each round times one batch of every contender, in a random order (forwards, then backwards, which makes
-// ABBA for two). Contender 0 is "ours"; ratios are formed within a round, so whatever slows the machine
-// for longer than a round cancels. The result is the median of the log ratios with a bootstrap interval
-// over rounds. In every tenth round contender 0 is timed twice: the ratio of the two batches must be 1 and
-// its spread is the noise floor below which no difference is claimed.
+// Each round times one batch of every contender, in a random order (forwards, then backwards, which
+// makes ABBA for two). Contender 0 is "ours"; ratios are formed within a round, so whatever slows
+// the machine for longer than a round cancels. The result is the median of the log ratios with a
+// bootstrap interval over rounds. In every tenth round contender 0 is timed twice: the ratio of the
+// two batches must be 1 and its spread is the noise floor below which no difference is claimed.
 #ifndef RAFTER_BENCH_DUEL_H_
 #define RAFTER_BENCH_DUEL_H_
 
@@ -32,20 +32,23 @@ struct Comparison {
 // From the logarithms of the pairs' ratios. `noise_floor` is a relative difference (0.002 = 0.2 %).
 Comparison Compare(std::span<const double> log_ratios, double noise_floor, uint64_t seed = 1);
 
-// SAME: the interval lies within ±max(1 %, floor). FASTER, SLOWER: it lies beyond the floor on that side.
+// SAME: the interval lies within ±max(1 %, floor). FASTER, SLOWER: it lies beyond the floor on that
+// side.
 Verdict Judge(double ci_low, double ci_high, double noise_floor) noexcept;
 
 struct DuelOptions {
   SamplingOptions sampling;  // the budget is for all contenders together
-  // One untimed call before each batch: the other contenders may have pushed the data out of the caches.
+  // One untimed call before each batch: the other contenders may have pushed the data out of the
+  // caches.
   bool warm_call = true;
-  uint64_t seed = 1;         // order of the rounds
+  uint64_t seed = 1;  // order of the rounds
 };
 
 struct DuelResult {
-  std::vector<TimeStats> times;         // one per contender
-  std::vector<Comparison> comparisons;  // [i]: contender 0 against contender i; [0] is 0 against itself
-  double noise_floor = 0;               // relative, from contender 0 against itself
+  std::vector<TimeStats> times;  // one per contender
+  std::vector<Comparison>
+      comparisons;         // [i]: contender 0 against contender i; [0] is 0 against itself
+  double noise_floor = 0;  // relative, from contender 0 against itself
 };
 
 // At least one contender; with exactly one it is Measure plus the noise floor.

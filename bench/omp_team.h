@@ -1,4 +1,5 @@
-// bench/omp_team.h: the size of the OpenMP teams that the calling thread starts: ours and the baseline's.
+// bench/omp_team.h: the size of the OpenMP teams that the calling thread starts: ours and the
+// baseline's.
 #ifndef RAFTER_BENCH_OMP_TEAM_H_
 #define RAFTER_BENCH_OMP_TEAM_H_
 

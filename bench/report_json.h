@@ -1,4 +1,5 @@
-// bench/report_json.h: the machine-readable report, schema 1. Numbers that are not finite become null.
+// bench/report_json.h: the machine-readable report, schema 1. Numbers that are not finite become
+// null.
 #ifndef RAFTER_BENCH_REPORT_JSON_H_
 #define RAFTER_BENCH_REPORT_JSON_H_
 
@@ -17,7 +18,7 @@ inline constexpr int kReportSchema = 1;
 struct Report {
   nlohmann::ordered_json environment;  // whatever `rafter info` knows, with "roofs"
   std::vector<CaseResult> cases;
-  bool complete = true;                // false: interrupted, later cases are missing
+  bool complete = true;  // false: interrupted, later cases are missing
 };
 
 // {"schema": 1, "complete": …, "environment": {…}, "cases": […], "summary": {…}}
@@ -27,8 +28,8 @@ nlohmann::ordered_json ToJson(const CaseResult& result);
 // Indented text with a newline at the end.
 std::string WriteJson(const Report& report);
 
-// The inverse of WriteJson (the summary is computed anew). kInvalidArgument: no JSON, another schema, or a
-// field of the wrong type, which is named.
+// The inverse of WriteJson (the summary is computed anew). kInvalidArgument: no JSON, another
+// schema, or a field of the wrong type, which is named.
 Result<Report> ReadJson(std::string_view text);
 
 }  // namespace rafter::bench

@@ -11,9 +11,9 @@
 namespace rafter::bench {
 
 struct TableOptions {
-  bool versus = false;          // columns for the comparison
-  bool color = false;           // terminal only: SGR sequences for verdicts and errors
-  std::string baseline;         // "oneDNN 3.12.1", for the heading
+  bool versus = false;            // columns for the comparison
+  bool color = false;             // terminal only: SGR sequences for verdicts and errors
+  std::string baseline;           // "oneDNN 3.12.1", for the heading
   bool baseline_too_old = false;  // adds the warning "too old for claims"
 };
 

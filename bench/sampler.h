@@ -1,9 +1,10 @@
 // bench/sampler.h: times a piece of work in short batches until the median is known well enough.
 //
-// A sample is the mean time of `inner` calls in a row, at least about 50 us together: long against the
-// clock's cost (about 25 ns), short against a scheduler tick. `inner` is calibrated once, then fixed.
-// A sample is discarded only on outside evidence: the thread was preempted, moved to another CPU, or the
-// hypervisor stole time. Sampling ends when the 95 % interval of the median is narrow, or with the budget.
+// A sample is the mean time of `inner` calls in a row, at least about 50 us together: long against
+// the clock's cost (about 25 ns), short against a scheduler tick. `inner` is calibrated once, then
+// fixed. A sample is discarded only on outside evidence: the thread was preempted, moved to another
+// CPU, or the hypervisor stole time. Sampling ends when the 95 % interval of the median is narrow,
+// or with the budget.
 #ifndef RAFTER_BENCH_SAMPLER_H_
 #define RAFTER_BENCH_SAMPLER_H_
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "bench/statistics.h"
@@ -21,8 +23,9 @@ namespace rafter::bench {
 struct Evidence {
   int64_t preemptions = 0;  // involuntary context switches
   int cpu = -1;
+  // Time stolen by the hypervisor is read now and then only; `steal_readings` counts the readings.
   int64_t stolen_ticks = 0;
-  bool operator==(const Evidence&) const = default;
+  int64_t steal_readings = 0;
 };
 
 // The clock, replaceable in tests.
@@ -33,15 +36,15 @@ class Stopwatch {
   virtual Evidence ReadEvidence() = 0;
 };
 
-// CLOCK_MONOTONIC_RAW, getrusage (of the thread, or with threads > 1 of the process), sched_getcpu and the
-// steal time of /proc/stat (read at most every 10 ms, its resolution).
+// CLOCK_MONOTONIC_RAW, getrusage (of the thread, or with threads > 1 of the process), sched_getcpu
+// and the steal time of /proc/stat (read at most every 10 ms, its resolution).
 std::unique_ptr<Stopwatch> MakeSystemStopwatch(int threads);
 
 using Work = std::function<void()>;
 
 struct SamplingOptions {
-  double sample_us = 50;           // shortest batch
-  double budget_us = 1e6;          // for everything: calibration, warming up, samples
+  double sample_us = 50;               // shortest batch
+  double budget_us = 1e6;              // for everything: calibration, warming up, samples
   double relative_half_width = 0.005;  // of the median's 95 % interval: good enough
   int min_samples = 20;
   int max_samples = 2000;
@@ -51,6 +54,7 @@ struct SamplingOptions {
 struct Sample {
   double us = 0;  // per call
   bool disturbed = false;
+  int64_t stolen_ticks = 0, steal_readings = 0;  // as known at its end
 };
 
 // Calls `work` until it is warm, then finds how many calls make a batch of `sample_us`: at least 1.
@@ -59,7 +63,12 @@ int64_t CalibrateInner(Stopwatch& watch, const Work& work, double sample_us);
 // Times one batch of `inner` calls.
 Sample TimeBatch(Stopwatch& watch, const Work& work, int64_t inner);
 
-// Statistics of the undisturbed samples; of all of them (noisy) when fewer than half are undisturbed.
+// Marks the samples (in order of time) that were taken between two readings of the stolen time that
+// differ.
+void MarkStolen(std::span<Sample> samples);
+
+// Statistics of the undisturbed samples; of all of them (noisy) when fewer than half are
+// undisturbed.
 TimeStats SummarizeSamples(const std::vector<Sample>& samples, int64_t inner);
 
 // The whole procedure. With the budget exhausted at least three samples are there, unless stopped.

@@ -1,6 +1,7 @@
 // bench/statistics.h: order statistics and confidence intervals of samples. Pure functions.
 //
-// Interference only ever makes a sample longer, so means are useless here; everything rests on medians.
+// Interference only ever makes a sample longer, so means are useless here; everything rests on
+// medians.
 #ifndef RAFTER_BENCH_STATISTICS_H_
 #define RAFTER_BENCH_STATISTICS_H_
 
@@ -16,16 +17,18 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-// Linear interpolation between order statistics (type 7); q in [0, 1]. `sorted` rises and is not empty.
+// Linear interpolation between order statistics (type 7); q in [0, 1]. `sorted` rises and is not
+// empty.
 double SortedQuantile(std::span<const double> sorted, double q);
 double Quantile(std::vector<double> values, double q);
 double Median(std::vector<double> values);
 
-// 95 % confidence interval of the median by order statistics: exact binomial ranks. With fewer than 6
-// values it is the whole range.
+// 95 % confidence interval of the median by order statistics: exact binomial ranks. With fewer than
+// 6 values it is the whole range.
 Interval MedianInterval(std::span<const double> sorted);
 
-// 95 % percentile bootstrap interval of the median over `resamples` resamplings; deterministic for a seed.
+// 95 % percentile bootstrap interval of the median over `resamples` resamplings; deterministic for
+// a seed.
 Interval BootstrapMedianInterval(std::span<const double> values, int resamples = 1000,
                                  uint64_t seed = 1);
 

@@ -1,8 +1,9 @@
-// bench/suite.h: lists of problems: built-in suites ("@resnet_50"), files of descriptors, single ones.
+// bench/suite.h: lists of problems: built-in suites ("@resnet_50"), files of descriptors, single
+// ones.
 //
-// A file holds tokens separated by white space; a token that starts with '#' comments out the rest of its
-// line; a token that ends with a backslash is joined with the next one. A token that is no valid
-// descriptor becomes a case with an error, the others go on.
+// A file holds tokens separated by white space; a token that starts with '#' comments out the rest
+// of its line; a token that ends with a backslash is joined with the next one. A token that is no
+// valid descriptor becomes a case with an error, the others go on.
 #ifndef RAFTER_BENCH_SUITE_H_
 #define RAFTER_BENCH_SUITE_H_
 
@@ -48,7 +49,8 @@ Result<std::vector<SuiteCase>> LoadCases(const std::string& argument);
 // Sets the batch of every usable case (`mb` >= 0).
 void OverrideBatch(std::vector<SuiteCase>& cases, int64_t mb);
 
-// Keeps the first case of each geometry (sizes; names and `g1` do not count) and every unusable one.
+// Keeps the first case of each geometry (sizes; names and `g1` do not count) and every unusable
+// one.
 void RemoveDuplicates(std::vector<SuiteCase>& cases);
 
 }  // namespace rafter::bench

@@ -1,5 +1,5 @@
-// bench/tensor_buffer.h: memory of a benchmarked tensor: same alignment, page kind and content for every
-// library, touched before use.
+// bench/tensor_buffer.h: memory of a benchmarked tensor: same alignment, page kind and content for
+// every library, touched before use.
 #ifndef RAFTER_BENCH_TENSOR_BUFFER_H_
 #define RAFTER_BENCH_TENSOR_BUFFER_H_
 

@@ -1,8 +1,8 @@
 // bench/verify.h: compares outputs with exact sums before anything is timed.
 //
-// The expected values are computed in double, straight from the definition of the operation, one output at a
-// time; nothing is shared with the kernels. All outputs where that is cheap (64 million products), else all
-// pixels at the image's border and random ones, at least 4,096 outputs.
+// The expected values are computed in double, straight from the definition of the operation, one
+// output at a time; nothing is shared with the kernels. All outputs where that is cheap (64 million
+// products), else all pixels at the image's border and random ones, at least 4,096 outputs.
 #ifndef RAFTER_BENCH_VERIFY_H_
 #define RAFTER_BENCH_VERIFY_H_
 

@@ -1,0 +1,32 @@
+// bench/baseline.cc: the list of libraries to compare with.
+#include "bench/baseline.h"
+
+#include "bench/baseline_onednn.h"
+
+namespace rafter::bench {
+
+const char* BaselineLayoutName(BaselineLayout layout) noexcept {
+  switch (layout) {
+    case BaselineLayout::kSame:
+      return "same";
+    case BaselineLayout::kAny:
+      return "any";
+    case BaselineLayout::kNchw16c:
+      return "NCHW16c";
+  }
+  return "unknown";
+}
+
+std::vector<std::string> AvailableBaselines() {
+  std::vector<std::string> names;
+  if (OneDnnBuiltIn()) names.push_back("onednn");
+  return names;
+}
+
+Result<std::unique_ptr<Baseline>> MakeBaseline(std::string_view name, Isa isa) {
+  if (name == "onednn") return MakeOneDnnBaseline(isa);
+  return Status::InvalidArgument("baseline: '" + std::string(name) +
+                                 "' is unknown; allowed: onednn");
+}
+
+}  // namespace rafter::bench

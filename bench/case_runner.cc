@@ -1,0 +1,224 @@
+// bench/case_runner.cc: the steps of measuring one case.
+#include "bench/case_runner.h"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bench/case_tensors.h"
+#include "bench/contest.h"
+#include "bench/omp_team.h"
+#include "bench/verify.h"
+#include "kernels/conv/problem.h"
+#include "rafter/cost.h"
+#include "runtime/machine_model.h"
+
+namespace rafter::bench {
+namespace {
+
+constexpr double kCreationBudgetUs = 200e3;
+
+class Measurement {
+ public:
+  Measurement(const CaseOptions& options, Bounds* bounds, Baseline* baseline,
+              const SuiteCase& suite_case, CaseResult& result)
+      : options_(options),
+        bounds_(bounds),
+        baseline_(baseline),
+        suite_case_(suite_case),
+        result_(result),
+        team_(options.threads),
+        watch_(MakeSystemStopwatch(options.threads)) {}
+
+  // The first failing step's status; the result is filled as far as it got.
+  Status Run() {
+    for (auto step : {&Measurement::Describe, &Measurement::Create, &Measurement::Verify,
+                      &Measurement::Time, &Measurement::Rate}) {
+      if (Stopped()) return Status::Internal("interrupted");
+      if (Status status = (this->*step)(); !status.ok()) return status;
+    }
+    return Stopped() ? Status::Internal("interrupted") : Status();
+  }
+
+ private:
+  bool Stopped() const { return options_.stop != nullptr && options_.stop->load(); }
+
+  Status Describe() {
+    if (!suite_case_.status.ok()) return suite_case_.status;
+    ConvDesc desc = suite_case_.descriptor.desc;
+    desc.src.layout = desc.dst.layout = options_.layout;
+    desc.bias = options_.bias;
+    Result<ConvProblem> problem = Validate(desc);
+    if (!problem.ok()) return problem.status();
+    Result<ConvCost> cost = CostOf(desc);
+    if (!cost.ok()) return cost.status();
+    problem_ = std::move(problem).value();
+    cost_ = *cost;
+    result_.flops_valid = cost_.flops_valid;
+    result_.flops_nominal = cost_.flops_nominal;
+    result_.bytes = cost_.bytes;
+    return {};
+  }
+
+  // Plans are made with an empty code cache each time: a plan keeps its kernels alive, so it goes
+  // first.
+  Status Create() {
+    ConvOptions conv_options;
+    conv_options.threads = options_.threads;
+    conv_options.accuracy = options_.accuracy;
+    conv_options.algorithm = options_.algorithm;
+    std::vector<double> times_us;
+    double total_us = 0;
+    for (int i = 0; i < std::max(options_.creations, 1) && total_us < kCreationBudgetUs; ++i) {
+      conv_.reset();
+      ClearKernelCache();
+      const double start = watch_->NowUs();
+      Result<Conv> conv = Conv::Create(problem_.desc, conv_options);
+      times_us.push_back(watch_->NowUs() - start);
+      total_us += times_us.back();
+      if (!conv.ok()) return conv.status();
+      conv_ = std::move(conv).value();
+    }
+    result_.create_us = Median(std::move(times_us));
+    result_.kernel = conv_->kernel_name();
+    result_.algorithm = conv_->algorithm();
+    result_.isa = IsaName(conv_->isa());
+    return {};
+  }
+
+  // Packs, runs once and compares with the exact sums.
+  Status Verify() {
+    Result<CaseTensors> tensors = MakeCaseTensors(problem_, options_.seed);
+    if (!tensors.ok()) return tensors.status();
+    tensors_ = std::move(tensors).value();
+    Result<PackedWeights> packed =
+        conv_->PackWeights(tensors_.oihw.data(), tensors_.bias_or_null());
+    if (!packed.ok()) return packed.status();
+    packed_ = std::move(packed).value();
+    scratch_ = TensorBuffer((conv_->scratch_bytes() + sizeof(float) - 1) / sizeof(float));
+    if (scratch_.data() == nullptr) return Status::OutOfMemory();
+    RunOnce();
+    if (!run_status_.ok()) return run_status_;
+    Result<VerifyResult> verified =
+        VerifyOutputs(problem_, tensors_.src.data(), tensors_.oihw.data(), tensors_.bias_or_null(),
+                      tensors_.dst.data(), options_.seed);
+    if (!verified.ok()) return verified.status();
+    result_.verified_outputs = verified->outputs;
+    result_.max_error = verified->max_error;
+    return {};
+  }
+
+  void RunOnce() {
+    RunOptions run_options;
+    run_options.scratch = std::as_writable_bytes(scratch_.span());
+    Status status = conv_->Run(tensors_.src.data(), packed_, tensors_.dst.data(), run_options);
+    if (!status.ok()) run_status_ = std::move(status);
+  }
+
+  Status Time() {
+    DuelOptions duel;
+    duel.sampling.budget_us = options_.budget_us;
+    duel.sampling.stop = options_.stop;
+    duel.seed = options_.seed;
+    if (bounds_ != nullptr) bounds_->RefreshPeak(conv_->isa(), options_.threads);
+    const Work ours = [this] { RunOnce(); };
+    if (baseline_ != nullptr && problem_.desc.n > 0) {
+      RunContest({&problem_, &tensors_, baseline_, options_.threads}, ours, *watch_, duel, result_);
+    } else {
+      result_.time = Measure(*watch_, ours, duel.sampling);
+    }
+    return run_status_;
+  }
+
+  Status Rate() {
+    const double median = result_.time.median;
+    if (!(median > 0)) return Status::Internal("no sample was taken");
+    result_.gflops = cost_.flops_valid / median * 1e-3;
+    if (bounds_ == nullptr) return {};
+    BoundResult bound = bounds_->Bound(cost_, conv_->isa(), options_.threads);
+    result_.bound_us = bound.bound_us;
+    result_.binding = std::move(bound.binding);
+    result_.efficiency = result_.bound_us / median;
+    return {};
+  }
+
+  const CaseOptions& options_;
+  Bounds* bounds_;
+  Baseline* baseline_;
+  const SuiteCase& suite_case_;
+  CaseResult& result_;
+  ScopedTeamSize team_;
+  std::unique_ptr<Stopwatch> watch_;
+  ConvProblem problem_;
+  ConvCost cost_;
+  std::optional<Conv> conv_;
+  CaseTensors tensors_;
+  PackedWeights packed_;
+  TensorBuffer scratch_;
+  Status run_status_;
+};
+
+void DescribeCase(const SuiteCase& suite_case, const CaseOptions& options, CaseResult& result) {
+  result.layout = LayoutName(options.layout);
+  result.threads = options.threads;
+  result.isa = IsaName(EffectiveIsa());
+  const Descriptor& descriptor = suite_case.descriptor;
+  result.name = descriptor.name;
+  if (!suite_case.status.ok()) {
+    result.descriptor = descriptor.text;
+    return;
+  }
+  Descriptor unnamed = descriptor;
+  unnamed.name.clear();
+  result.descriptor = PrintDescriptor(unnamed, DescriptorForm::kShort);
+  // The default batch of the notation is 2, which surprises; say the batch always.
+  if (descriptor.desc.n == 2) result.descriptor.insert(0, "mb2");
+}
+
+}  // namespace
+
+CaseRunner::CaseRunner(const CaseOptions& options, Bounds* bounds, Baseline* baseline)
+    : options_(options), bounds_(bounds), baseline_(baseline) {}
+
+CaseResult CaseRunner::Run(const SuiteCase& suite_case) noexcept {
+  CaseResult result;
+  try {
+    DescribeCase(suite_case, options_, result);
+    Status status = Measurement(options_, bounds_, baseline_, suite_case, result).Run();
+    if (!status.ok()) {
+      result.error = status.message();
+      if (result.error.empty()) result.error = StatusCodeName(status.code());
+    }
+  } catch (const std::bad_alloc&) {
+    result.error = "out of memory";
+  } catch (const std::exception& error) {
+    result.error = error.what();
+  }
+  return result;
+}
+
+double CaseRunner::EstimateUs(const SuiteCase& suite_case) const noexcept {
+  if (!suite_case.status.ok()) return 0;
+  try {
+    const Result<ConvCost> cost = CostOf(suite_case.descriptor.desc);
+    if (!cost.ok()) return 0;
+    const MachineModel& machine = CurrentMachineModel();
+    const double peak = machine.PeakFlopsPerUs(EffectiveIsa()) * options_.threads;
+    const double dram = machine.dram_bytes_per_cycle * machine.clock_ghz * 1e3;
+    const double call_us = std::max(cost->flops_valid / std::max(peak, 1.0), cost->bytes / dram);
+    // About 40 rounds of one warm and one timed batch per contender; 3 rounds at least.
+    const double contenders = baseline_ != nullptr ? 3 : 1;
+    const double round_us = contenders * (std::max(call_us * 1.2, 50.0) + call_us * 1.2);
+    const double timing_us = std::max(std::min(options_.budget_us, 40 * round_us), 3 * round_us);
+    const double products = std::min(cost->flops_valid / 2, 64e6);
+    return timing_us + contenders * products * 2e-3 + 5e3;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+}  // namespace rafter::bench

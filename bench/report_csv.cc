@@ -1,0 +1,100 @@
+// bench/report_csv.cc: one line per case for spreadsheets.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+#include "bench/report_table.h"
+
+namespace rafter::bench {
+namespace {
+
+// RFC 4180: quotes around anything special, inner quotes doubled.
+std::string Quote(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string Number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.6g}", value) : "";
+}
+// Counts of FLOPs and bytes: all digits.
+std::string Whole(double value) { return std::isfinite(value) ? fmt::format("{:.0f}", value) : ""; }
+
+constexpr const char* kVersusColumns[] = {"library", "version",   "implementation", "layout",
+                                          "time_us", "create_us", "speedup",        "ci_low",
+                                          "ci_high", "verdict"};
+
+void AppendVersus(const std::optional<VersusResult>& versus, std::vector<std::string>& cells) {
+  if (!versus) {
+    cells.resize(cells.size() + std::size(kVersusColumns));
+    return;
+  }
+  for (const std::string& text :
+       {versus->library, versus->version, versus->implementation, versus->layout,
+        Number(versus->time_us), Number(versus->create_us), Number(versus->speedup),
+        Number(versus->ci_low), Number(versus->ci_high), versus->verdict}) {
+    cells.push_back(text);
+  }
+}
+
+std::string Join(const std::vector<std::string>& cells) {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) line += (i == 0 ? "" : ",") + Quote(cells[i]);
+  return line + "\n";
+}
+
+std::vector<std::string> Columns() {
+  std::vector<std::string> columns = {
+      "descriptor",  "name",           "layout",          "threads",     "isa",
+      "algorithm",   "kernel",         "time_median_us",  "time_min_us", "time_p10_us",
+      "time_p90_us", "time_ci_low_us", "time_ci_high_us", "samples",     "discarded",
+      "create_us",   "flops_valid",    "flops_nominal",   "bytes",       "gflop_per_s",
+      "bound_us",    "binding",        "efficiency"};
+  for (const char* prefix : {"vs_same_", "vs_best_"}) {
+    for (const char* column : kVersusColumns) columns.push_back(std::string(prefix) + column);
+  }
+  columns.push_back("error");
+  return columns;
+}
+
+std::vector<std::string> Cells(const CaseResult& result, size_t columns) {
+  std::vector<std::string> cells = {result.descriptor, result.name, result.layout,
+                                    std::to_string(result.threads), result.isa};
+  if (!result.error.empty()) {
+    cells.resize(columns - 1);
+    cells.push_back(result.error);
+    return cells;
+  }
+  const TimeStats& time = result.time;
+  const bool has_bound = result.bound_us > 0;
+  for (const std::string& text :
+       {result.algorithm, result.kernel, Number(time.median), Number(time.min), Number(time.p10),
+        Number(time.p90), Number(time.ci_low), Number(time.ci_high), std::to_string(time.samples),
+        std::to_string(time.discarded), Number(result.create_us), Whole(result.flops_valid),
+        Whole(result.flops_nominal), Whole(result.bytes), Number(result.gflops),
+        has_bound ? Number(result.bound_us) : std::string(), result.binding,
+        has_bound ? Number(result.efficiency) : std::string()}) {
+    cells.push_back(text);
+  }
+  AppendVersus(result.vs_same, cells);
+  AppendVersus(result.vs_best, cells);
+  cells.push_back("");
+  return cells;
+}
+
+}  // namespace
+
+std::string WriteCsv(std::span<const CaseResult> cases) {
+  const std::vector<std::string> columns = Columns();
+  std::string text = Join(columns);
+  for (const CaseResult& result : cases) text += Join(Cells(result, columns.size()));
+  return text;
+}
+
+}  // namespace rafter::bench

@@ -1,0 +1,155 @@
+// bench/report_json_read.cc: reading a JSON report of schema 1.
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/report_json.h"
+
+namespace rafter::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Internal to this file: ReadJson turns it into a Status.
+struct WrongField : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+[[noreturn]] void Complain(const std::string& path, const char* wanted) {
+  throw WrongField("report: field '" + path + "' is missing or is not " + wanted);
+}
+
+const Json& Object(const Json& parent, const std::string& path, const char* key) {
+  const auto found = parent.find(key);
+  if (found == parent.end() || !found->is_object()) Complain(path + key, "an object");
+  return *found;
+}
+
+// null stands for a number that was not finite or not known; `unknown` is what it becomes.
+double Number(const Json& parent, const std::string& path, const char* key, double unknown) {
+  const auto found = parent.find(key);
+  if (found == parent.end() || !(found->is_number() || found->is_null())) {
+    Complain(path + key, "a number");
+  }
+  return found->is_null() ? unknown : found->get<double>();
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+int64_t Integer(const Json& parent, const std::string& path, const char* key) {
+  const auto found = parent.find(key);
+  if (found == parent.end() || !found->is_number_integer()) Complain(path + key, "an integer");
+  return found->get<int64_t>();
+}
+
+std::string Text(const Json& parent, const std::string& path, const char* key) {
+  const auto found = parent.find(key);
+  if (found == parent.end() || !(found->is_string() || found->is_null())) {
+    Complain(path + key, "a string");
+  }
+  return found->is_null() ? std::string() : found->get<std::string>();
+}
+
+TimeStats ReadTime(const Json& json, const std::string& path) {
+  TimeStats time;
+  time.median = Number(json, path, "median", kNan);
+  time.min = Number(json, path, "min", kNan);
+  time.p10 = Number(json, path, "p10", kNan);
+  time.p90 = Number(json, path, "p90", kNan);
+  time.ci_low = Number(json, path, "ci_low", kNan);
+  time.ci_high = Number(json, path, "ci_high", kNan);
+  time.samples = Integer(json, path, "samples");
+  time.discarded = Integer(json, path, "discarded");
+  if (json.contains("inner")) time.inner = Integer(json, path, "inner");
+  if (json.contains("noisy")) time.noisy = json["noisy"].is_boolean() && json["noisy"].get<bool>();
+  return time;
+}
+
+std::optional<VersusResult> ReadVersus(const Json& parent, const std::string& parent_path,
+                                       const char* key) {
+  if (!parent.contains(key) || parent[key].is_null()) return std::nullopt;
+  const Json& json = Object(parent, parent_path, key);
+  const std::string path = parent_path + key + ".";
+  VersusResult versus;
+  versus.library = Text(json, path, "library");
+  versus.version = Text(json, path, "version");
+  versus.implementation = Text(json, path, "implementation");
+  versus.layout = Text(json, path, "layout");
+  versus.time_us = Number(json, path, "time_us", kNan);
+  versus.create_us = Number(json, path, "create_us", kNan);
+  versus.speedup = Number(json, path, "speedup", kNan);
+  versus.ci_low = Number(json, path, "ci_low", kNan);
+  versus.ci_high = Number(json, path, "ci_high", kNan);
+  versus.verdict = Text(json, path, "verdict");
+  return versus;
+}
+
+void ReadMeasurements(const Json& json, const std::string& path, CaseResult& result) {
+  result.kernel = Text(json, path, "kernel");
+  if (json.contains("algorithm")) result.algorithm = Text(json, path, "algorithm");
+  result.time = ReadTime(Object(json, path, "time_us"), path + "time_us.");
+  result.create_us = Number(json, path, "create_us", kNan);
+  result.flops_valid = Number(json, path, "flops_valid", kNan);
+  result.flops_nominal = Number(json, path, "flops_nominal", kNan);
+  result.bytes = Number(json, path, "bytes", kNan);
+  result.gflops = Number(json, path, "gflops", kNan);
+  result.bound_us = Number(json, path, "bound_us", 0);
+  result.binding = Text(json, path, "binding");
+  result.efficiency = Number(json, path, "efficiency", 0);
+  if (json.contains("verified")) {
+    const Json& verified = Object(json, path, "verified");
+    result.verified_outputs = Integer(verified, path + "verified.", "outputs");
+    result.max_error = Number(verified, path + "verified.", "max_error", kNan);
+  }
+  if (json.contains("noise_floor")) result.noise_floor = Number(json, path, "noise_floor", kNan);
+  result.vs_same = ReadVersus(json, path, "vs_same");
+  result.vs_best = ReadVersus(json, path, "vs_best");
+  if (json.contains("vs_error")) result.vs_error = Text(json, path, "vs_error");
+}
+
+CaseResult ReadCase(const Json& json, const std::string& path) {
+  if (!json.is_object()) Complain(path, "an object");
+  CaseResult result;
+  result.descriptor = Text(json, path, "descriptor");
+  result.name = Text(json, path, "name");
+  result.layout = Text(json, path, "layout");
+  result.threads = static_cast<int>(Integer(json, path, "threads"));
+  result.isa = Text(json, path, "isa");
+  if (json.contains("error")) {
+    result.error = Text(json, path, "error");
+    if (!result.error.empty()) return result;
+  }
+  ReadMeasurements(json, path, result);
+  return result;
+}
+
+Report ReadReport(const Json& json) {
+  if (!json.is_object()) throw WrongField("report: not a JSON object");
+  if (Integer(json, "", "schema") != kReportSchema) {
+    throw WrongField("report: schema is " + json["schema"].dump() + ", allowed is " +
+                     std::to_string(kReportSchema));
+  }
+  Report report;
+  report.environment = Object(json, "", "environment");
+  if (json.contains("complete")) report.complete = json["complete"] != false;
+  const auto cases = json.find("cases");
+  if (cases == json.end() || !cases->is_array()) Complain("cases", "an array");
+  for (size_t i = 0; i < cases->size(); ++i) {
+    report.cases.push_back(ReadCase((*cases)[i], "cases[" + std::to_string(i) + "]."));
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<Report> ReadJson(std::string_view text) {
+  try {
+    return ReadReport(Json::parse(text));
+  } catch (const nlohmann::json::exception& error) {
+    return Status::InvalidArgument(std::string("report: no valid JSON: ") + error.what());
+  } catch (const WrongField& error) {
+    return Status::InvalidArgument(error.what());
+  }
+}
+
+}  // namespace rafter::bench

@@ -1,0 +1,142 @@
+// bench/report_table.cc: the table in the terminal.
+#include "bench/report_table.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace rafter::bench {
+namespace {
+
+constexpr double kOverRoof =
+    1.03;  // beyond any error of the probes: a defect of the bound or the timing
+
+constexpr const char *kRed = "31", *kGreen = "32", *kYellow = "33";
+
+std::string Paint(const std::string& text, const char* code, bool color) {
+  return color ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+}
+
+std::string Label(const CaseResult& result) {
+  return result.name.empty() ? result.descriptor : result.name;
+}
+
+// Half of the 10 % to 90 % range, in percent of the median.
+double SpreadPercent(const TimeStats& time) {
+  return time.median > 0 ? (time.p90 - time.p10) / 2 / time.median * 100 : 0;
+}
+
+std::string VersusCell(const std::optional<VersusResult>& versus, bool color) {
+  if (!versus) return fmt::format("{:>30}", "-");
+  const char* code = versus->verdict == "FASTER"   ? kGreen
+                     : versus->verdict == "SLOWER" ? kRed
+                                                   : kYellow;
+  return fmt::format("{:>6.3f} [{:.3f},{:.3f}] ", versus->speedup, versus->ci_low,
+                     versus->ci_high) +
+         Paint(fmt::format("{:<9}", versus->verdict), code, color);
+}
+
+std::string BoundCells(const CaseResult& result, bool color) {
+  if (!(result.bound_us > 0)) return fmt::format(" {:>10} {:>7} {:>7}", "-", "-", "-");
+  std::string text = fmt::format(" {:>10.2f} {:>7} {:>7.1f}", result.bound_us, result.binding,
+                                 result.efficiency * 100);
+  if (result.efficiency > kOverRoof) text += Paint(" OVER ROOF", kRed, color);
+  return text;
+}
+
+std::string SpeedupLine(const char* which, const std::optional<SpeedupSummary>& speedup) {
+  if (!speedup) return {};
+  return fmt::format("speed-up, {}: geomean {:.3f}, min {:.3f}; {} wins, {} ties, {} losses\n",
+                     which, speedup->geomean, speedup->min, speedup->wins, speedup->ties,
+                     speedup->losses);
+}
+
+std::string WorstLines(std::span<const CaseResult> cases, const Summary& summary) {
+  std::string text;
+  if (!summary.lowest_efficiency.empty()) text += "farthest from the bound:\n";
+  for (size_t index : summary.lowest_efficiency) {
+    const CaseResult& result = cases[index];
+    text += fmt::format("  {:>5.1f} %  {}  ({}, {:.2f} us above)\n", result.efficiency * 100,
+                        Label(result), result.kernel, result.time.median - result.bound_us);
+  }
+  if (!summary.lowest_speedup.empty()) text += "lowest speed-ups against its best:\n";
+  for (size_t index : summary.lowest_speedup) {
+    const VersusResult& versus = *cases[index].vs_best;
+    text += fmt::format("  {:>5.3f}  {}  ({} {})\n", versus.speedup, Label(cases[index]),
+                        versus.implementation, versus.layout);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string TableHeader(const TableOptions& options) {
+  std::string text;
+  if (options.versus) {
+    text +=
+        fmt::format("speed-up = time of {} / time of rafter, median over pairs [95 % interval]\n",
+                    options.baseline);
+    if (options.baseline_too_old) {
+      text += Paint(
+          fmt::format("warning: {} is too old for claims about speed (3.0 or newer is needed)\n",
+                      options.baseline),
+          kYellow, options.color);
+    }
+  }
+  text += fmt::format("{:<34} {:<36} {:>10} {:>5} {:>8} {:>10} {:>7} {:>7}", "case", "kernel",
+                      "time us", "+- %", "GFLOP/s", "bound us", "roof", "% bound");
+  if (options.versus)
+    text += fmt::format(" {:^30} {:^30} {}", "same layout", "its best", "its kernel");
+  return text + "\n";
+}
+
+std::string TableRow(const CaseResult& result, const TableOptions& options) {
+  if (!result.error.empty()) {
+    return fmt::format("{:<34} ", Label(result)) +
+           Paint("error: " + result.error, kRed, options.color) + "\n";
+  }
+  std::string text =
+      fmt::format("{:<34} {:<36} {:>10.2f} {:>5.1f} {:>8.1f}", Label(result), result.kernel,
+                  result.time.median, SpreadPercent(result.time), result.gflops);
+  text += BoundCells(result, options.color);
+  if (options.versus) {
+    text += " " + VersusCell(result.vs_same, options.color) + " " +
+            VersusCell(result.vs_best, options.color);
+    if (result.vs_best) {
+      text += fmt::format(" {} {}", result.vs_best->implementation, result.vs_best->layout);
+    }
+    if (!result.vs_error.empty()) text += " (" + result.vs_error + ")";
+  }
+  if (result.time.noisy) text += Paint(" noisy", kYellow, options.color);
+  return text + "\n";
+}
+
+std::string TableFooter(std::span<const CaseResult> cases, const Summary& summary,
+                        const TableOptions& options) {
+  std::string text;
+  const EfficiencySummary& efficiency = summary.efficiency;
+  if (efficiency.cases > 0) {
+    text += fmt::format(
+        "% of bound: geomean {:.1f}, p10 {:.1f}, min {:.1f} ({} cases with a bound of at least 1 "
+        "us)\n",
+        efficiency.geomean * 100, efficiency.p10 * 100, efficiency.min * 100, efficiency.cases);
+  }
+  if (summary.small.cases > 0) {
+    text += fmt::format("small cases (bound below 1 us): {} of {} within 1.5 x bound + 0.3 us\n",
+                        summary.small.within, summary.small.cases);
+  }
+  text += SpeedupLine("same layout", summary.speedup_same);
+  text += SpeedupLine("against its best", summary.speedup_best);
+  text += WorstLines(cases, summary);
+  if (summary.failed > 0) {
+    text += Paint(fmt::format("{} of {} cases failed\n", summary.failed, cases.size()), kRed,
+                  options.color);
+  }
+  if (options.versus && options.baseline_too_old) {
+    text += Paint(fmt::format("warning: {} is too old for claims about speed\n", options.baseline),
+                  kYellow, options.color);
+  }
+  return text;
+}
+
+}  // namespace rafter::bench

@@ -1,0 +1,108 @@
+// bench/sampler.cc: calibration, batches and the stop rule.
+#include "bench/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace rafter::bench {
+namespace {
+
+constexpr int64_t kMaxInner = 1 << 20;
+
+bool Stopped(const SamplingOptions& options) {
+  return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
+}
+
+double ElapsedUs(Stopwatch& watch, const Work& work, int64_t calls) {
+  const double start = watch.NowUs();
+  for (int64_t i = 0; i < calls; ++i) work();
+  return watch.NowUs() - start;
+}
+
+}  // namespace
+
+int64_t CalibrateInner(Stopwatch& watch, const Work& work, double sample_us) {
+  double call_us = ElapsedUs(watch, work, 1);  // the first call also warms up
+  if (call_us < sample_us) call_us = std::min(call_us, ElapsedUs(watch, work, 1));
+  // Grow until a batch lasts long enough to be measured, then scale; the minimum of two runs
+  // rejects a disturbance of either.
+  int64_t calls = 1;
+  while (call_us * static_cast<double>(calls) < sample_us && calls < kMaxInner) {
+    const double wanted = sample_us / std::max(call_us, 1e-3);
+    calls = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(wanted)), calls + 1,
+                                std::min<int64_t>(calls * 10, kMaxInner));
+    const double first = ElapsedUs(watch, work, calls), second = ElapsedUs(watch, work, calls);
+    call_us = std::min(first, second) / static_cast<double>(calls);
+  }
+  return calls;
+}
+
+Sample TimeBatch(Stopwatch& watch, const Work& work, int64_t inner) {
+  const Evidence before = watch.ReadEvidence();
+  Sample sample;
+  sample.us = ElapsedUs(watch, work, inner) / static_cast<double>(inner);
+  const Evidence after = watch.ReadEvidence();
+  sample.disturbed = after.preemptions != before.preemptions || after.cpu != before.cpu ||
+                     after.stolen_ticks != before.stolen_ticks;
+  sample.stolen_ticks = after.stolen_ticks;
+  sample.steal_readings = after.steal_readings;
+  return sample;
+}
+
+void MarkStolen(std::span<Sample> samples) {
+  if (samples.empty()) return;
+  // Backwards: `next` is the value of the first reading after the one that the sample knew.
+  int64_t reading = samples.back().steal_readings, value = samples.back().stolen_ticks;
+  int64_t next = value;
+  for (size_t i = samples.size(); i-- > 0;) {
+    Sample& sample = samples[i];
+    if (sample.steal_readings != reading) {
+      next = value;
+      reading = sample.steal_readings;
+      value = sample.stolen_ticks;
+    }
+    if (next > sample.stolen_ticks) sample.disturbed = true;
+  }
+}
+
+TimeStats SummarizeSamples(const std::vector<Sample>& samples, int64_t inner) {
+  std::vector<double> clean;
+  for (const Sample& sample : samples) {
+    if (!sample.disturbed) clean.push_back(sample.us);
+  }
+  const bool noisy = clean.size() * 2 < samples.size();
+  const size_t disturbed = samples.size() - clean.size();
+  if (noisy) {
+    clean.clear();
+    for (const Sample& sample : samples) clean.push_back(sample.us);
+  }
+  TimeStats stats = Summarize(std::move(clean));
+  stats.discarded = noisy ? 0 : static_cast<int64_t>(disturbed);
+  stats.inner = inner;
+  stats.noisy = noisy;
+  return stats;
+}
+
+TimeStats Measure(Stopwatch& watch, const Work& work, const SamplingOptions& options) {
+  const double start = watch.NowUs();
+  const int64_t inner = CalibrateInner(watch, work, options.sample_us);
+  constexpr size_t kLeast = 3;
+  std::vector<Sample> samples;
+  while (!Stopped(options) && samples.size() < static_cast<size_t>(options.max_samples)) {
+    samples.push_back(TimeBatch(watch, work, inner));
+    const bool budget_left = watch.NowUs() - start < options.budget_us;
+    if (samples.size() >= kLeast && !budget_left) break;
+    // Looking at the statistics after every sample would cost more than the samples.
+    if (samples.size() < static_cast<size_t>(options.min_samples) || samples.size() % 10 != 0)
+      continue;
+    MarkStolen(samples);
+    const TimeStats stats = SummarizeSamples(samples, inner);
+    const double half_width = (stats.ci_high - stats.ci_low) / 2;
+    if (!stats.noisy && half_width <= options.relative_half_width * stats.median) break;
+  }
+  MarkStolen(samples);
+  return SummarizeSamples(samples, inner);
+}
+
+}  // namespace rafter::bench

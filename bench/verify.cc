@@ -1,0 +1,170 @@
+// bench/verify.cc: exact sums of chosen outputs.
+#include "bench/verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace rafter::bench {
+namespace {
+
+constexpr double kCheapProducts = 64e6;  // about 0.1 s on one core
+constexpr int64_t kLeastOutputs = 4096;
+
+struct Output {
+  int64_t n, c, h, w;
+};
+
+struct Sum {
+  double value = 0;
+  double magnitude = 0;  // sum of the absolute products: the scale of rounding errors
+  int64_t terms = 0;
+};
+
+class Verifier {
+ public:
+  Verifier(const ConvProblem& problem, const float* src, const float* oihw, const float* bias)
+      : problem_(problem), desc_(problem.desc), src_(src), oihw_(oihw), bias_(bias) {}
+
+  Sum Expected(const Output& output) const {
+    Sum sum;
+    const int64_t group = output.c / problem_.oc_g;
+    const TapRange rows = ValidTaps(output.h, desc_.in.h, desc_.kernel.h, desc_.stride.h,
+                                    desc_.dilation.h, desc_.pad.top);
+    const TapRange columns = ValidTaps(output.w, desc_.in.w, desc_.kernel.w, desc_.stride.w,
+                                       desc_.dilation.w, desc_.pad.left);
+    for (int64_t i = 0; i < problem_.ic_g; ++i) {
+      const int64_t weights_plane =
+          (output.c * problem_.ic_g + i) * desc_.kernel.h * desc_.kernel.w;
+      for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
+        const int64_t y = output.h * desc_.stride.h - desc_.pad.top + kh * desc_.dilation.h;
+        for (int64_t kw = columns.begin; kw < columns.end; ++kw) {
+          const int64_t x = output.w * desc_.stride.w - desc_.pad.left + kw * desc_.dilation.w;
+          const int64_t channel = group * problem_.ic_g + i;
+          const double product =
+              double{src_[Offset(problem_.src, desc_.src.layout, output.n, channel, y, x)]} *
+              double{oihw_[weights_plane + kh * desc_.kernel.w + kw]};
+          sum.value += product;
+          sum.magnitude += std::abs(product);
+        }
+      }
+    }
+    sum.terms = problem_.ic_g * (rows.end - rows.begin) * (columns.end - columns.begin);
+    if (bias_ != nullptr) {
+      sum.value += double{bias_[output.c]};
+      sum.magnitude += std::abs(double{bias_[output.c]});
+      ++sum.terms;
+    }
+    return sum;
+  }
+
+  // Rounding errors of a float sum grow like the root of its length; a forgotten or doubled product
+  // is about 1/length of the magnitude, far more for every length that occurs.
+  static double Tolerance(const Sum& sum) {
+    constexpr double kEpsilon = std::numeric_limits<float>::epsilon();
+    return 4 * kEpsilon * (std::sqrt(static_cast<double>(sum.terms)) + 4) * sum.magnitude +
+           double{std::numeric_limits<float>::min()};
+  }
+
+  Status Check(const Output& output, const float* dst, VerifyResult& result) const {
+    const Sum expected = Expected(output);
+    const double got =
+        dst[Offset(problem_.dst, desc_.dst.layout, output.n, output.c, output.h, output.w)];
+    const double error = std::abs(got - expected.value);
+    ++result.outputs;
+    // Written so that NaN fails.
+    if (error <= Tolerance(expected)) {
+      result.max_error = std::max(result.max_error, error);
+      return {};
+    }
+    char text[200];
+    std::snprintf(
+        text, sizeof text,
+        "wrong output at n %lld, channel %lld, row %lld, column %lld: %.9g instead of %.9g",
+        static_cast<long long>(output.n), static_cast<long long>(output.c),
+        static_cast<long long>(output.h), static_cast<long long>(output.w), got, expected.value);
+    return Status::Internal(text);
+  }
+
+ private:
+  const ConvProblem& problem_;
+  const ConvDesc& desc_;
+  const float* src_;
+  const float* oihw_;
+  const float* bias_;
+};
+
+void AppendEverything(const ConvProblem& problem, std::vector<Output>& outputs) {
+  for (int64_t n = 0; n < problem.desc.n; ++n) {
+    for (int64_t c = 0; c < problem.desc.oc; ++c) {
+      for (int64_t h = 0; h < problem.oh; ++h) {
+        for (int64_t w = 0; w < problem.ow; ++w) outputs.push_back({n, c, h, w});
+      }
+    }
+  }
+}
+
+// Every pixel of the image's border, each with `channels` channels that move on from pixel to
+// pixel, so that neighbours cover all of them.
+void AppendBorder(const ConvProblem& problem, int64_t channels, std::vector<Output>& outputs) {
+  int64_t next_channel = 0;
+  for (int64_t n = 0; n < problem.desc.n; ++n) {
+    for (int64_t h = 0; h < problem.oh; ++h) {
+      const bool whole_row = h == 0 || h == problem.oh - 1;
+      const int64_t step = whole_row ? 1 : std::max<int64_t>(problem.ow - 1, 1);
+      for (int64_t w = 0; w < problem.ow; w += step) {
+        for (int64_t i = 0; i < channels; ++i) {
+          outputs.push_back({n, next_channel % problem.desc.oc, h, w});
+          ++next_channel;
+        }
+      }
+    }
+  }
+}
+
+std::vector<Output> ChooseOutputs(const ConvProblem& problem, uint64_t seed) {
+  const ConvDesc& desc = problem.desc;
+  const double pixels = static_cast<double>(desc.n) * static_cast<double>(problem.oh) *
+                        static_cast<double>(problem.ow);
+  const double window = static_cast<double>(problem.ic_g) * static_cast<double>(desc.kernel.h) *
+                        static_cast<double>(desc.kernel.w);
+  const double all = pixels * static_cast<double>(desc.oc);
+  std::vector<Output> outputs;
+  if (all * window <= kCheapProducts || all <= static_cast<double>(kLeastOutputs)) {
+    AppendEverything(problem, outputs);
+    return outputs;
+  }
+  // Half of the cheap work for the border, at least one channel per pixel; the rest at random.
+  const double border =
+      2.0 * static_cast<double>(desc.n) * static_cast<double>(problem.oh + problem.ow);
+  const double affordable = kCheapProducts / 2 / window / border;
+  const int64_t channels = std::clamp<int64_t>(static_cast<int64_t>(affordable), 1, desc.oc);
+  AppendBorder(problem, channels, outputs);
+  std::mt19937_64 random(seed);
+  const auto below = [&](int64_t limit) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(limit));
+  };
+  for (int64_t i = 0; i < kLeastOutputs; ++i) {
+    outputs.push_back({below(desc.n), below(desc.oc), below(problem.oh), below(problem.ow)});
+  }
+  return outputs;
+}
+
+}  // namespace
+
+Result<VerifyResult> VerifyOutputs(const ConvProblem& problem, const float* src, const float* oihw,
+                                   const float* bias, const float* dst, uint64_t seed) {
+  VerifyResult result;
+  if (problem.desc.n == 0) return result;
+  const Verifier verifier(problem, src, oihw, bias);
+  for (const Output& output : ChooseOutputs(problem, seed)) {
+    Status status = verifier.Check(output, dst, result);
+    if (!status.ok()) return status;
+  }
+  return result;
+}
+
+}  // namespace rafter::bench

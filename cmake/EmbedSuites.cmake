@@ -1,0 +1,22 @@
+# Writes a C++ source that holds the files of bench/suites as strings.
+#   cmake -DOUTPUT=suite_texts.cc -DFILES="a.txt;b.txt" -P EmbedSuites.cmake
+# Long texts are cut into pieces: compilers need to accept string literals of 64 KiB only.
+set(source "// Generated from bench/suites/*.txt.\n#include \"bench/suite_texts.h\"\n\n#include <array>\n\n")
+string(APPEND source "namespace rafter::bench {\n\nstd::span<const SuiteText> SuiteTexts() {\n")
+list(LENGTH FILES count)
+string(APPEND source "  static constexpr std::array<SuiteText, ${count}> kTexts = {{\n")
+foreach(file IN LISTS FILES)
+  get_filename_component(name "${file}" NAME_WE)
+  file(READ "${file}" text)
+  string(LENGTH "${text}" length)
+  string(APPEND source "      {\"${name}\",\n")
+  set(begin 0)
+  while(begin LESS length)
+    string(SUBSTRING "${text}" ${begin} 8000 piece)
+    string(APPEND source "       R\"~~(${piece})~~\"\n")
+    math(EXPR begin "${begin} + 8000")
+  endwhile()
+  string(APPEND source "      },\n")
+endforeach()
+string(APPEND source "  }};\n  return kTexts;\n}\n\n}  // namespace rafter::bench\n")
+file(WRITE "${OUTPUT}" "${source}")
