@@ -1,5 +1,5 @@
-// tests/jit/child_process.h: runs one test of this program again in a process of its own, for what is
-// decided once per process: environment variables, seccomp filters, forks.
+// tests/jit/child_process.h: runs one test of this program again in a process of its own, for what
+// is decided once per process: environment variables, seccomp filters, forks.
 //
 // The test to run is named DISABLED_..., so that it does not run by itself.
 #ifndef RAFTER_TESTS_JIT_CHILD_PROCESS_H_
@@ -24,10 +24,11 @@ struct ChildResult {
   std::string output;
 };
 
-// `test`: "Suite.DISABLED_Name". `environment`: added to that of this process; all RAFTER_ variables of
-// this process are removed.
-inline ChildResult RunInChild(const std::string& test,
-                              const std::vector<std::pair<std::string, std::string>>& environment = {}) {
+// `test`: "Suite.DISABLED_Name". `environment`: added to that of this process; all RAFTER_
+// variables of this process are removed.
+inline ChildResult RunInChild(
+    const std::string& test,
+    const std::vector<std::pair<std::string, std::string>>& environment = {}) {
   const std::string filter = "--gtest_filter=" + test;
   int output_pipe[2];
   ChildResult result;
@@ -36,8 +37,8 @@ inline ChildResult RunInChild(const std::string& test,
   if (result.pid == 0) {
     dup2(output_pipe[1], STDOUT_FILENO);
     dup2(output_pipe[1], STDERR_FILENO);
-    for (const char* name : {"RAFTER_MAX_ISA", "RAFTER_NO_JIT", "RAFTER_JIT_DUMP", "RAFTER_JIT_PERF",
-                             "GTEST_OUTPUT", "GTEST_TOTAL_SHARDS"}) {
+    for (const char* name : {"RAFTER_MAX_ISA", "RAFTER_NO_JIT", "RAFTER_JIT_DUMP",
+                             "RAFTER_JIT_PERF", "GTEST_OUTPUT", "GTEST_TOTAL_SHARDS"}) {
       unsetenv(name);
     }
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
@@ -48,7 +49,8 @@ inline ChildResult RunInChild(const std::string& test,
   close(output_pipe[1]);
   char buffer[4096];
   ssize_t length;
-  while ((length = read(output_pipe[0], buffer, sizeof buffer)) > 0 || (length < 0 && errno == EINTR)) {
+  while ((length = read(output_pipe[0], buffer, sizeof buffer)) > 0 ||
+         (length < 0 && errno == EINTR)) {
     if (length > 0) result.output.append(buffer, static_cast<size_t>(length));
   }
   close(output_pipe[0]);

@@ -72,7 +72,8 @@ TEST_F(CodeCacheTest, KeysAreFamilyAndEveryByteOfTheSpec) {
   };
   using namespace std::string_view_literals;
   const std::vector<std::pair<std::string_view, std::string_view>> keys = {
-      {"ab", "c"}, {"a", "bc"}, {"abc", ""}, {"", "abc"}, {"a", "b"}, {"a", "b\0"sv}, {"a\0"sv, "b"}};
+      {"ab", "c"}, {"a", "bc"},    {"abc", ""},   {"", "abc"},
+      {"a", "b"},  {"a", "b\0"sv}, {"a\0"sv, "b"}};
   std::vector<KernelPtr> kernels;
   for (const auto& [family, spec] : keys) {
     kernels.push_back(GetOrCompileBytes(family, spec, compile).value());
@@ -156,7 +157,8 @@ TEST_F(CodeCacheTest, ExceptionsAndMissingKernelsBecomeErrors) {
   const auto code_of = [](const std::function<Result<KernelPtr>()>& compile) {
     return GetOrCompileBytes("bad", "spec", compile).status().code();
   };
-  EXPECT_EQ(code_of([]() -> Result<KernelPtr> { throw std::bad_alloc(); }), StatusCode::kOutOfMemory);
+  EXPECT_EQ(code_of([]() -> Result<KernelPtr> { throw std::bad_alloc(); }),
+            StatusCode::kOutOfMemory);
   EXPECT_EQ(code_of([]() -> Result<KernelPtr> { throw std::runtime_error("x"); }),
             StatusCode::kInternal);
   EXPECT_EQ(code_of([] { return KernelPtr(); }), StatusCode::kInternal);
@@ -220,7 +222,8 @@ TEST_F(CodeCacheTest, TenThousandSpecsReachAPlateau) {
     if (i == 5000) mapped_at_half = ExecutableBytesMapped();
   }
   EXPECT_EQ(compilations_, 10000);
-  EXPECT_LE(mapped_at_half, kLimit + (size_t{3} << 20));  // fragments, the spare arena, one under way
+  EXPECT_LE(mapped_at_half,
+            kLimit + (size_t{3} << 20));  // fragments, the spare arena, one under way
   EXPECT_LE(ExecutableBytesMapped(), mapped_at_half + (size_t{1} << 20));
 }
 
@@ -262,8 +265,8 @@ TEST_F(CodeCacheTest, ForkedChildDoesNotWaitForThreadsItLacks) {
     const Result<KernelPtr> same = Get(1);
     const Result<KernelPtr> fresh =
         GetOrCompile("slow", TestSpec{2, 1}, [](const TestSpec&) { return MakeKernel(3); });
-    const bool right = same.ok() && same.value() == finished && fresh.ok() &&
-                       CallCode((*fresh)->code()) == 3;
+    const bool right =
+        same.ok() && same.value() == finished && fresh.ok() && CallCode((*fresh)->code()) == 3;
     _exit(right ? 0 : 1);
   }
   release = true;

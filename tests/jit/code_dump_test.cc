@@ -1,4 +1,5 @@
-// tests/jit/code_dump_test.cc: dump files and perf map lines, each in a child with its own environment.
+// tests/jit/code_dump_test.cc: dump files and perf map lines, each in a child with its own
+// environment.
 #include "jit/code_dump.h"
 
 #include <gtest/gtest.h>
@@ -68,8 +69,7 @@ TEST(DumpChild, DISABLED_AnnounceAll) {
   std::vector<std::pair<std::string, uint32_t>> kernels = {
       {"direct_f32_avx2", 1}, {"direct_f32_avx2", 1},  // the same code again
       {"direct_f32_avx2", 2}, {"direct_f32_avx2", 2},  // other code of the same name
-      {"../../etc/x y\n", 3}, {".hidden", 4},          {"", 5},
-      {std::string(400, 'n'), 6}};
+      {"../../etc/x y\n", 3}, {".hidden", 4},         {"", 5}, {std::string(400, 'n'), 6}};
   std::vector<CompiledKernel> alive;
   for (const auto& [name, value] : kernels) {
     alive.push_back(MakeKernel(name, value));
@@ -86,9 +86,12 @@ TEST(CodeDump, WritesOneFilePerKernel) {
         RunInChild("DumpChild.DISABLED_AnnounceAll", {{"RAFTER_JIT_DUMP", directory.string()}});
     ASSERT_TRUE(child.passed) << child.output;
     const std::map<std::string, std::string> expected = {
-        {"direct_f32_avx2.bin", CodeText(1)},  {"direct_f32_avx2.2.bin", CodeText(2)},
-        {"_.._.._etc_x_y_.bin", CodeText(3)},  {"_.hidden.bin", CodeText(4)},
-        {"_.bin", CodeText(5)},                {std::string(200, 'n') + ".bin", CodeText(6)},
+        {"direct_f32_avx2.bin", CodeText(1)},
+        {"direct_f32_avx2.2.bin", CodeText(2)},
+        {"_.._.._etc_x_y_.bin", CodeText(3)},
+        {"_.hidden.bin", CodeText(4)},
+        {"_.bin", CodeText(5)},
+        {std::string(200, 'n') + ".bin", CodeText(6)},
     };
     EXPECT_EQ(FilesIn(directory), expected);
     EXPECT_FALSE(fs::exists("/tmp/perf-" + std::to_string(child.pid) + ".map"));
@@ -108,7 +111,8 @@ TEST(CodeDump, UnusableDirectoryHarmsNothing) {
 }
 
 TEST(CodeDump, PerfMapNamesEveryKernel) {
-  const ChildResult child = RunInChild("DumpChild.DISABLED_AnnounceAll", {{"RAFTER_JIT_PERF", "1"}});
+  const ChildResult child =
+      RunInChild("DumpChild.DISABLED_AnnounceAll", {{"RAFTER_JIT_PERF", "1"}});
   ASSERT_TRUE(child.passed) << child.output;
   const fs::path map = "/tmp/perf-" + std::to_string(child.pid) + ".map";
   const std::string text = ReadFile(map);
@@ -123,7 +127,8 @@ TEST(CodeDump, PerfMapNamesEveryKernel) {
 }
 
 TEST(CodeDump, NothingIsWrittenUnasked) {
-  const ChildResult child = RunInChild("DumpChild.DISABLED_AnnounceAll", {{"RAFTER_JIT_PERF", "0"}});
+  const ChildResult child =
+      RunInChild("DumpChild.DISABLED_AnnounceAll", {{"RAFTER_JIT_PERF", "0"}});
   ASSERT_TRUE(child.passed) << child.output;
   EXPECT_FALSE(fs::exists("/tmp/perf-" + std::to_string(child.pid) + ".map"));
 }

@@ -66,7 +66,11 @@ TEST(Compile, LabelsAndAlignmentSurviveTheMove) {
 
 TEST(Compile, DefectsOfEmittersAreInternalErrors) {
   const IsaInfo& isa = GetIsaInfo(DetectedIsa());
-  ExpectInternal(Compile("broken", isa, [](Assembler& a) { while (true) a.nop(); }), "too big");
+  ExpectInternal(Compile("broken", isa,
+                         [](Assembler& a) {
+                           while (true) a.nop();
+                         }),
+                 "too big");
   ExpectInternal(Compile("broken", isa, [](Assembler&) {}), "nothing");
   ExpectInternal(Compile("broken", isa,
                          [](Assembler& a) {
@@ -82,8 +86,9 @@ TEST(Compile, DefectsOfEmittersAreInternalErrors) {
                            a.L(twice);
                          }),
                  "label");
-  ExpectInternal(Compile("broken", isa, [](Assembler& a) { a.mov(a.eax, a.ptr[a.rax + a.rsp * 2]); }),
-                 "index");
+  ExpectInternal(
+      Compile("broken", isa, [](Assembler& a) { a.mov(a.eax, a.ptr[a.rax + a.rsp * 2]); }),
+      "index");
   ExpectInternal(Compile("broken", isa, [](Assembler&) { throw std::runtime_error("tired"); }),
                  "tired");
   ExpectInternal(Compile("broken", isa, [](Assembler&) { throw 7; }), "unknown");
@@ -91,15 +96,17 @@ TEST(Compile, DefectsOfEmittersAreInternalErrors) {
 }
 
 TEST(Compile, OutOfMemoryInAnEmitter) {
-  const auto result = Compile("broken", GetIsaInfo(DetectedIsa()),
-                              [](Assembler&) { throw std::bad_alloc(); });
+  const auto result =
+      Compile("broken", GetIsaInfo(DetectedIsa()), [](Assembler&) { throw std::bad_alloc(); });
   EXPECT_EQ(result.status().code(), StatusCode::kOutOfMemory);
 }
 
 TEST(Compile, WorksAfterAFailure) {
   const IsaInfo& isa = GetIsaInfo(DetectedIsa());
   for (int i = 0; i < 3; ++i) {
-    EXPECT_FALSE(Compile("broken", isa, [](Assembler& a) { while (true) a.nop(); }).ok());
+    EXPECT_FALSE(Compile("broken", isa, [](Assembler& a) {
+                   while (true) a.nop();
+                 }).ok());
     const auto kernel = Compile("fine", isa, [i](Assembler& a) { EmitReturn(a, i); });
     ASSERT_TRUE(kernel.ok());
     EXPECT_EQ((*kernel)->entry<IntFunction>()(), i);

@@ -1,5 +1,5 @@
-// tests/jit/executable_arenas_test.cc: the choice of the method under systems that refuse things, reuse of
-// memory, and what is mapped when.
+// tests/jit/executable_arenas_test.cc: the choice of the method under systems that refuse things,
+// reuse of memory, and what is mapped when.
 #include "jit/executable_arenas.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,8 @@ class FussyPages : public PageSource {
     EXPECT_NE(protection, PROT_READ | PROT_WRITE | PROT_EXEC);
     ++protect_calls;
     const bool executable = (protection & PROT_EXEC) != 0;
-    if (const int error = executable ? protect_executable_error : protect_writable_error) return error;
+    if (const int error = executable ? protect_executable_error : protect_writable_error)
+      return error;
     return PageSource::Protect(address, bytes, protection);
   }
   int OpenFile(size_t bytes, int* file) noexcept override {
@@ -77,7 +78,8 @@ class ExecutableArenasBothMethods : public testing::TestWithParam<Method> {
 INSTANTIATE_TEST_SUITE_P(Methods, ExecutableArenasBothMethods,
                          testing::Values(Method::kMprotect, Method::kDualMapping),
                          [](const auto& param_info) {
-                           return param_info.param == Method::kMprotect ? "Mprotect" : "DualMapping";
+                           return param_info.param == Method::kMprotect ? "Mprotect"
+                                                                        : "DualMapping";
                          });
 
 TEST_P(ExecutableArenasBothMethods, PublishedCodeRunsAndIsNotWritable) {
@@ -121,7 +123,8 @@ TEST_P(ExecutableArenasBothMethods, EmptyArenasBeyondOneAreUnmapped) {
     ExecutableArenas arenas(pages_, true);
     const size_t bytes = ExecutableArenas::kArenaBytes / 2;
     std::vector<const uint8_t*> published;
-    for (int i = 0; i < 10; ++i) published.push_back(arenas.Publish(CodeReturning(1, bytes)).value());
+    for (int i = 0; i < 10; ++i)
+      published.push_back(arenas.Publish(CodeReturning(1, bytes)).value());
     EXPECT_EQ(arenas.bytes_mapped(), 5 * ExecutableArenas::kArenaBytes);
     for (const uint8_t* code : published) arenas.Free(code, bytes);
     EXPECT_EQ(arenas.bytes_mapped(), ExecutableArenas::kArenaBytes);

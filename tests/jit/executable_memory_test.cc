@@ -1,5 +1,5 @@
-// tests/jit/executable_memory_test.cc: the executable memory of this process: blocks, no page that is
-// writable and executable at any time, forks, and real refusals by a seccomp filter in a child.
+// tests/jit/executable_memory_test.cc: the executable memory of this process: blocks, no page that
+// is writable and executable at any time, forks, and real refusals by a seccomp filter in a child.
 #include "jit/executable_memory.h"
 
 #include <gtest/gtest.h>
@@ -134,7 +134,8 @@ bool RefuseExecutableMemory(bool mmap_too) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  const sock_fprog program = {.len = static_cast<unsigned short>(std::size(filter)), .filter = filter};
+  const sock_fprog program = {.len = static_cast<unsigned short>(std::size(filter)),
+                              .filter = filter};
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }

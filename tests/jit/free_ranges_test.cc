@@ -67,7 +67,8 @@ TEST(FreeRanges, RandomWalkNeverOverlapsAndKeepsCount) {
     }
     ASSERT_EQ(ranges.largest_bytes(), largest);
     ASSERT_EQ(ranges.range_count(), runs);
-    ASSERT_EQ(ranges.free_bytes(), static_cast<size_t>(std::count(used.begin(), used.end(), false)));
+    ASSERT_EQ(ranges.free_bytes(),
+              static_cast<size_t>(std::count(used.begin(), used.end(), false)));
   }
 }
 

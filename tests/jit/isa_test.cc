@@ -142,9 +142,9 @@ TEST(EffectiveIsa, EnvironmentCaps) {
                                    {"sse4 or so", "avx512", "sse4 or so"},
                                    {std::string(100, 'x'), "avx512", std::string(63, 'x')}};
   for (const Case& c : cases) {
-    const ChildResult child =
-        RunInChild("EnvironmentChild.DISABLED_MaxIsa",
-                   {{"RAFTER_MAX_ISA", c.value}, {"EXPECTED_ISA", c.isa}, {"EXPECTED_UNKNOWN", c.unknown}});
+    const ChildResult child = RunInChild(
+        "EnvironmentChild.DISABLED_MaxIsa",
+        {{"RAFTER_MAX_ISA", c.value}, {"EXPECTED_ISA", c.isa}, {"EXPECTED_UNKNOWN", c.unknown}});
     EXPECT_TRUE(child.passed) << "RAFTER_MAX_ISA=" << c.value << "\n" << child.output;
   }
 }

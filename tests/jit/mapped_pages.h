@@ -1,4 +1,5 @@
-// tests/jit/mapped_pages.h: what /proc/self/maps says about this process, and a tiny function to publish.
+// tests/jit/mapped_pages.h: what /proc/self/maps says about this process, and a tiny function to
+// publish.
 #ifndef RAFTER_TESTS_JIT_MAPPED_PAGES_H_
 #define RAFTER_TESTS_JIT_MAPPED_PAGES_H_
 

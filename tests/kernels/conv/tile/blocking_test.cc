@@ -1,0 +1,63 @@
+// The choices of a plan: every output channel exactly once, shapes that exist, threads within the limit.
+#include "kernels/conv/tile/blocking.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace rafter::tile {
+namespace {
+
+Geometry Layer(int64_t ic, int64_t oc, int64_t size, int64_t kernel, Layout dst) {
+  Geometry g;
+  g.ic_g = ic, g.oc_g = oc, g.in = {size, size}, g.out = {size, size}, g.kernel = {kernel, kernel};
+  g.stride = {1, 1}, g.dilation = {1, 1}, g.pad_left = g.pad_right = g.pad_top = kernel / 2;
+  g.dst_layout = dst;
+  g.src = DenseStrides(Layout::kNhwc, ic, size, size);
+  g.dst = DenseStrides(dst, oc, size, size);
+  return g;
+}
+
+TEST(Blocking, EveryVectorOnce) {
+  const MachineModel machine;
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    const jit::IsaInfo& info = jit::GetIsaInfo(isa);
+    for (const Layout dst : {Layout::kNhwc, Layout::kNchw8c, Layout::kNchw16c}) {
+      for (int64_t oc = 1; oc <= 200; ++oc) {
+        const Blocking b = ChooseBlocking(Layer(16, oc, 14, 3, dst), info, machine, 2);
+        int64_t next = 0;
+        for (const ChannelRun& run : b.channels) {
+          ASSERT_EQ(run.first_vec, next) << "oc " << oc;
+          ASSERT_GT(MaxPixels(info, run.oc_vecs), 0);
+          ASSERT_TRUE(run.tail == Tail::kNone || run.count == 1);
+          next += run.count * run.oc_vecs;
+        }
+        const int64_t block = std::max<int64_t>(ChannelBlock(dst), info.vec_lanes());
+        const int64_t unit = dst == Layout::kNhwc ? info.vec_lanes() : block;
+        ASSERT_EQ(next * info.vec_lanes(), (oc + unit - 1) / unit * unit) << "oc " << oc;
+      }
+    }
+  }
+}
+
+TEST(Blocking, ThreadsAreUsedAndNeverMoreThanAsked) {
+  const MachineModel machine;
+  for (int threads : {1, 2, 3, 4, 7, 16}) {
+    const Blocking b = ChooseBlocking(Layer(256, 256, 14, 3, Layout::kNhwc),
+                                      jit::GetIsaInfo(Isa::kAvx2), machine, threads);
+    EXPECT_LE(b.unit_threads * b.channel_threads, threads);
+    EXPECT_GE(b.unit_threads * b.channel_threads, threads * 2 / 3);
+  }
+}
+
+TEST(Blocking, RegistersSufficeForEveryShape) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    const jit::IsaInfo& info = jit::GetIsaInfo(isa);
+    for (int vecs = 1; vecs <= 24; ++vecs) {
+      EXPECT_LE(MaxPixels(info, vecs) * vecs + 4, info.num_vecs);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rafter::tile
