@@ -55,9 +55,9 @@ STANDARD = set("""
 C_STANDARD = {"stddef.h", "stdint.h", "stdbool.h"}  # for the C header
 # The operating system's headers, for everything but the public headers.
 SYSTEM = re.compile(
-    r"^(sys/|linux/|asm/|sanitizer/)|^(cpuid|dirent|errno|fcntl|immintrin|xmmintrin|pmmintrin|"
-    r"x86intrin|pthread|sched|signal|stdint|stddef|stdio|stdlib|string|math|time|unistd|dlfcn|elf|link|getopt|glob|cxxabi|execinfo|stdbool|"
-    r"inttypes)(\.h)?$")
+    r"^(sys|linux|asm|sanitizer)/|^(cpuid|cxxabi|dirent|dlfcn|elf|errno|execinfo|fcntl|getopt|glob|"
+    r"immintrin|inttypes|link|math|pmmintrin|pthread|sched|signal|stdbool|stddef|stdint|stdio|stdlib|"
+    r"string|time|unistd|x86intrin|xmmintrin)(\.h)?$")
 
 # Algorithm folders, and the one that they share: kernels/conv/tile is the register-tile engine.
 ALGORITHM = re.compile(r"^kernels/conv/([a-z_0-9]+)/")
