@@ -1,5 +1,5 @@
-// jit/code_cache.cc: one hash map for all families, a list of its kernels by last use, and one lock, which
-// is never held while a kernel is compiled or freed.
+// jit/code_cache.cc: one hash map for all families, a list of its kernels by last use, and one
+// lock, which is never held while a kernel is compiled or freed.
 #include "jit/code_cache.h"
 
 #include <pthread.h>
@@ -23,8 +23,8 @@ namespace {
 constexpr size_t kDefaultLimitBytes = size_t{64} << 20;
 constexpr size_t kPageBytes = 4096;
 
-// What a kernel costs: executable memory comes in pages, and a cap that ignored it would hold several
-// times its number in memory when kernels are small.
+// What a kernel costs: executable memory comes in pages, and a cap that ignored it would hold
+// several times its number in memory when kernels are small.
 size_t ChargedBytes(const CompiledKernel& kernel) {
   return (kernel.code_bytes() + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
@@ -170,7 +170,8 @@ Result<KernelPtr> CodeCache::WaitFor(std::unique_lock<std::mutex>& lock,
   return *flight->result;
 }
 
-void CodeCache::FinishFlight(KeyView key, Flight& flight, const Result<KernelPtr>& result) noexcept {
+void CodeCache::FinishFlight(KeyView key, Flight& flight,
+                             const Result<KernelPtr>& result) noexcept {
   SlotList dropped;
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// jit/code_dump.cc: writes dump files and perf map lines. For debugging, hence simple system calls per
-// kernel; without the two variables it costs one branch. Errors are ignored on purpose.
+// jit/code_dump.cc: writes dump files and perf map lines. For debugging, hence simple system calls
+// per kernel; without the two variables it costs one branch. Errors are ignored on purpose.
 #include "jit/code_dump.h"
 
 #include <fcntl.h>
@@ -49,8 +49,8 @@ DumpSettings& Settings() {
   return *settings;
 }
 
-// Kernel names are ours and tame, but a file name must never leave the directory and a map line never
-// break.
+// Kernel names are ours and tame, but a file name must never leave the directory and a map line
+// never break.
 std::string SafeName(const std::string& name) {
   std::string safe = name.substr(0, kMaxNameBytes);
   for (char& c : safe) {
@@ -77,12 +77,13 @@ bool WriteAll(int file, const void* data, size_t bytes) {
 bool HasContents(const fs::path& path, std::string_view code) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return false;
-  const std::string contents{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string contents{std::istreambuf_iterator<char>(file),
+                             std::istreambuf_iterator<char>()};
   return contents == code;
 }
 
-// Another kernel of the same name and other code (compiled for another layer, or by an earlier run) keeps
-// its file: this one gets a number.
+// Another kernel of the same name and other code (compiled for another layer, or by an earlier run)
+// keeps its file: this one gets a number.
 void Dump(const fs::path& directory, const std::string& name, std::string_view code) {
   std::error_code ignored;
   fs::create_directories(directory, ignored);

@@ -27,7 +27,8 @@ using Buffer = std::unique_ptr<uint8_t[], BufferDelete>;
 // Each thread keeps one buffer: mapping and faulting in 256 KiB would cost more than most kernels.
 thread_local Buffer idle_buffer;
 
-// A buffer for the time of one compilation. An emitter that compiles another kernel meanwhile gets a second.
+// A buffer for the time of one compilation. An emitter that compiles another kernel meanwhile gets
+// a second.
 class ScratchBuffer {
  public:
   ScratchBuffer() : buffer_(std::move(idle_buffer)) {

@@ -12,9 +12,10 @@
 
 namespace rafter::jit {
 
-// Runs `emit` on an assembler for `isa`, publishes the code, and dumps or registers it under `name` when
-// the environment asks (jit/code_dump.h). Errors: kUnsupported where executable memory is refused,
-// kOutOfMemory, kInternal with the assembler's message (code beyond the buffer of 256 KiB, bad operand).
+// Runs `emit` on an assembler for `isa`, publishes the code, and dumps or registers it under `name`
+// when the environment asks (jit/code_dump.h). Errors: kUnsupported where executable memory is
+// refused, kOutOfMemory, kInternal with the assembler's message (code beyond the buffer of 256 KiB,
+// bad operand).
 Result<KernelPtr> Compile(const std::string& name, const IsaInfo& isa,
                           const std::function<void(Assembler&)>& emit);
 

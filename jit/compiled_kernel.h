@@ -1,5 +1,5 @@
-// jit/compiled_kernel.h: a finished kernel: its code, name and size. Immutable; the code lives as long as
-// the last shared pointer to it.
+// jit/compiled_kernel.h: a finished kernel: its code, name and size. Immutable; the code lives as
+// long as the last shared pointer to it.
 #ifndef RAFTER_JIT_COMPILED_KERNEL_H_
 #define RAFTER_JIT_COMPILED_KERNEL_H_
 

@@ -1,5 +1,6 @@
-// jit/executable_arenas.cc: see the header for the two methods. Only bookkeeping and mapping happen under
-// the lock; the copy and the mprotect of a new piece do not, for nobody else knows the piece yet.
+// jit/executable_arenas.cc: see the header for the two methods. Only bookkeeping and mapping happen
+// under the lock; copying and sealing new pieces do not, for only their thread knows
+// them.
 #include "jit/executable_arenas.h"
 
 #include <sys/mman.h>
@@ -22,7 +23,8 @@ constexpr size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) 
 
 // Errors that say "not now" and nothing about what is allowed.
 bool IsShortage(int error) {
-  return error == ENOMEM || error == EAGAIN || error == ENOSPC || error == EMFILE || error == ENFILE;
+  return error == ENOMEM || error == EAGAIN || error == ENOSPC || error == EMFILE ||
+         error == ENFILE;
 }
 
 }  // namespace
@@ -71,9 +73,10 @@ void ExecutableArenas::Free(const uint8_t* code, size_t bytes) noexcept {
                     PieceBytes(arena->second.method, bytes)};
   bool writable_again = true;
   if (arena->second.method == Method::kMprotect) {
-    // Fails when splitting the mapping would exceed the system's limit of mappings: the pages then stay
-    // out of use until the whole arena is empty.
-    writable_again = pages_.Protect(arena->second.writable + piece.offset, piece.bytes, kReadWrite) == 0;
+    // Fails when splitting the mapping would exceed the system's limit of mappings: the pages then
+    // stay out of use until the whole arena is empty.
+    writable_again =
+        pages_.Protect(arena->second.writable + piece.offset, piece.bytes, kReadWrite) == 0;
   }
   GiveBack(piece, writable_again);
 }
@@ -179,7 +182,7 @@ int ExecutableArenas::CopyAndSeal(const Piece& piece, std::span<const uint8_t> c
   std::memcpy(target, code.data(), code.size());
   // What was here before must not stay executable: int3.
   std::memset(target + code.size(), 0xcc, piece.bytes - code.size());
-  // x86 keeps instruction fetch coherent with stores, also through another mapping of the same memory.
+  // x86 keeps instruction fetch coherent with stores, also through a second mapping.
   return arena.method == Method::kMprotect ? pages_.Protect(target, piece.bytes, kReadExecute) : 0;
 }
 
@@ -228,9 +231,10 @@ Status ExecutableArenas::Refusal() const {
   if (mprotect_error == 0) {
     return Status(StatusCode::kUnsupported, "executable memory is switched off by RAFTER_NO_JIT");
   }
-  return Status::Unsupported("the system refuses executable memory (mprotect: " +
-                             std::generic_category().message(mprotect_error) + "; second mapping: " +
-                             std::generic_category().message(dual_mapping_error) + ")");
+  return Status::Unsupported(
+      "the system refuses executable memory (mprotect: " +
+      std::generic_category().message(mprotect_error) +
+      "; second mapping: " + std::generic_category().message(dual_mapping_error) + ")");
 }
 
 }  // namespace rafter::jit

@@ -1,13 +1,13 @@
-// jit/executable_arenas.h: where published code lives: arenas of pages, and how they become executable.
-// The machinery behind jit/executable_memory.h, which keeps the one instance of the process; here as a
-// class over a PageSource so that tests can play a system that refuses things.
+// jit/executable_arenas.h: where published code lives: arenas of pages, and how they become
+// executable. The machinery behind jit/executable_memory.h, which keeps the one instance of the
+// process; here as a class over a PageSource so that tests can play a system that refuses things.
 //
 // Two methods, tried in this order; the first one that the system allows is kept:
-//   mprotect      Free pages are RW. Publishing takes whole pages, copies, and makes them RX: one system
-//                 call. Freeing makes them RW again.
-//   dual mapping  A file in memory is mapped twice, once RW and once RX; publishing is a copy, in pieces of
-//                 64 bytes. For systems that refuse to make written pages executable (SELinux execmem,
-//                 MemoryDenyWriteExecute).
+//   1. mprotect: free pages are RW. Publishing takes whole pages, copies, and makes them RX,
+//      with one system call. Freeing makes them RW again.
+//   2. Dual mapping: a file in memory is mapped twice, once RW and once RX; publishing is a
+//      copy, in pieces of 64 bytes. For systems that refuse to make written pages executable
+//      (SELinux execmem, MemoryDenyWriteExecute).
 // No mapping is ever writable and executable at the same time.
 #ifndef RAFTER_JIT_EXECUTABLE_ARENAS_H_
 #define RAFTER_JIT_EXECUTABLE_ARENAS_H_
@@ -29,7 +29,8 @@ class ExecutableArenas {
  public:
   static constexpr size_t kPageBytes = 4096;
   static constexpr size_t kCodeAlignment = 64;
-  static constexpr size_t kArenaBytes = size_t{1} << 20;  // a bigger piece of code gets its own arena
+  static constexpr size_t kArenaBytes = size_t{1}
+                                        << 20;  // a bigger piece of code gets its own arena
 
   enum class Method : uint8_t { kMprotect, kDualMapping, kRefused };
 
@@ -45,15 +46,15 @@ class ExecutableArenas {
   // Frees what one Publish of `bytes` bytes returned.
   void Free(const uint8_t* code, size_t bytes) noexcept;
 
-  // Whether Publish can work. Tries with one instruction unless an earlier Publish has told. A shortage of
-  // memory gives false, but only for now.
+  // Whether Publish can work. Tries with one instruction unless an earlier Publish has told. A
+  // shortage of memory gives false, but only for now.
   bool Allowed() noexcept;
   // The method in use; the one to be tried first as long as nothing was published.
   Method method() const noexcept { return method_.load(std::memory_order_acquire); }
   size_t bytes_mapped() const noexcept { return bytes_mapped_.load(std::memory_order_relaxed); }
 
-  // Around fork(): the child must find the lock free. Dual mappings are shared with the child, so neither
-  // side may write to those that exist: code freed here could still be running there.
+  // Around fork(): the child must find the lock free. Dual mappings are shared with the child, so
+  // neither side may write to those that exist: code freed here could still be running there.
   void PrepareFork() noexcept;
   void FinishFork() noexcept;
 

@@ -1,6 +1,6 @@
 // jit/executable_memory.cc: the executable memory of the process: one ExecutableArenas
-// (jit/executable_arenas.h), made at the first use and never destroyed, since kernels in static objects may
-// outlive every destructor of ours.
+// (jit/executable_arenas.h), made at the first use and never destroyed, since kernels in static
+// objects may outlive every destructor of ours.
 #include "jit/executable_memory.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// jit/free_ranges.cc: bookkeeping of free ranges in a sorted vector. An arena of 1 MiB has at most 128 of
-// them when its pieces are pages, so linear scans cost less than a tree.
+// jit/free_ranges.cc: bookkeeping of free ranges in a sorted vector. An arena of 1 MiB has at most
+// 128 of them when its pieces are pages, so linear scans cost less than a tree.
 #include "jit/free_ranges.h"
 
 #include <algorithm>
@@ -29,8 +29,9 @@ size_t FreeRanges::Take(size_t bytes) {
 }
 
 void FreeRanges::Give(size_t offset, size_t bytes) noexcept {
-  auto next = std::lower_bound(ranges_.begin(), ranges_.end(), offset,
-                               [](const Range& range, size_t value) { return range.offset < value; });
+  auto next =
+      std::lower_bound(ranges_.begin(), ranges_.end(), offset,
+                       [](const Range& range, size_t value) { return range.offset < value; });
   const bool joins_next = next != ranges_.end() && offset + bytes == next->offset;
   const bool joins_previous =
       next != ranges_.begin() && (next - 1)->offset + (next - 1)->bytes == offset;

@@ -1,5 +1,5 @@
-// jit/free_ranges.h: which parts of one arena are free: offsets and lengths only, no memory. First fit;
-// neighbouring free ranges are merged.
+// jit/free_ranges.h: which parts of one arena are free: offsets and lengths only, no memory. First
+// fit; neighbouring free ranges are merged.
 #ifndef RAFTER_JIT_FREE_RANGES_H_
 #define RAFTER_JIT_FREE_RANGES_H_
 
@@ -16,8 +16,8 @@ class FreeRanges {
   // All of [0, bytes) is free. Throws std::bad_alloc.
   explicit FreeRanges(size_t bytes);
 
-  // Takes the first free range that is long enough; kNoOffset when there is none. Throws std::bad_alloc
-  // and then changes nothing.
+  // Takes the first free range that is long enough; kNoOffset when there is none. Throws
+  // std::bad_alloc and then changes nothing.
   size_t Take(size_t bytes);
   // Gives back exactly what one Take returned. Never allocates: Take has reserved the space for it.
   void Give(size_t offset, size_t bytes) noexcept;

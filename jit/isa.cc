@@ -1,6 +1,6 @@
-// jit/isa.cc: which instruction sets exist, which this machine and its operating system allow, and which
-// new plans use. The table is the only description of a set; what a set cannot do in one instruction is
-// hidden by jit/assembler.h.
+// jit/isa.cc: which instruction sets exist, which this machine and its operating system allow, and
+// which new plans use. The table is the only description of a set; what a set cannot do in one
+// instruction is hidden by jit/assembler.h.
 #include "jit/isa.h"
 
 #include <cpuid.h>
@@ -30,8 +30,9 @@ constexpr uint32_t kAvx = 1u << 28;
 constexpr uint32_t kAvx2 = 1u << 5;
 constexpr uint32_t kAvx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  // F, DQ, BW, VL
 // XCR0: register state that the operating system saves at a context switch.
-constexpr uint64_t kYmmState = 1u << 1 | 1u << 2;                          // XMM, upper halves of YMM
-constexpr uint64_t kZmmState = kYmmState | 1u << 5 | 1u << 6 | 1u << 7;    // opmask, ZMM0-15, ZMM16-31
+constexpr uint64_t kYmmState = 1u << 1 | 1u << 2;  // XMM, upper halves of YMM
+constexpr uint64_t kZmmState =
+    kYmmState | 1u << 5 | 1u << 6 | 1u << 7;  // opmask, ZMM0-15, ZMM16-31
 
 template <typename Word>
 bool HasAll(Word word, Word bits) {
@@ -104,7 +105,8 @@ Isa DetectedIsa() noexcept {
 }
 
 Isa EffectiveIsa() noexcept {
-  const Isa cap = std::min(jit::GetMaxIsaSetting().cap, jit::api_cap.load(std::memory_order_relaxed));
+  const Isa cap =
+      std::min(jit::GetMaxIsaSetting().cap, jit::api_cap.load(std::memory_order_relaxed));
   return std::min(DetectedIsa(), cap);
 }
 

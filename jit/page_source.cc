@@ -30,8 +30,8 @@ int PageSource::Protect(void* address, size_t bytes, int protection) noexcept {
 }
 
 int PageSource::OpenFile(size_t bytes, int* file) noexcept {
-  // NOEXEC_SEAL only says that nobody will exec() the file, which vm.memfd_noexec = 2 insists on; mapping
-  // it executable stays allowed. Kernels before 6.3 do not know the flag.
+  // NOEXEC_SEAL only says that nobody will exec() the file, which vm.memfd_noexec = 2 insists on;
+  // mapping it executable stays allowed. Kernels before 6.3 do not know the flag.
   int fd = memfd_create("rafter-code", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
   if (fd < 0 && errno == EINVAL) fd = memfd_create("rafter-code", MFD_CLOEXEC);
   if (fd < 0) return errno;

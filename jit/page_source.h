@@ -1,5 +1,5 @@
-// jit/page_source.h: the system calls behind executable memory, as an object, so that tests can play a
-// system that refuses some of them. Who decides what to call: jit/executable_arenas.h.
+// jit/page_source.h: the system calls behind executable memory, as an object, so that tests can
+// play a system that refuses some of them. Who decides what to call: jit/executable_arenas.h.
 #ifndef RAFTER_JIT_PAGE_SOURCE_H_
 #define RAFTER_JIT_PAGE_SOURCE_H_
 
