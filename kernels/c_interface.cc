@@ -1,15 +1,17 @@
-// kernels/c_interface.cc: rafter_c.h on top of the C++ interface. Converts structs, keeps the text
-// of the last failure per thread, and lets no exception out. Not for: decisions of any kind.
+// kernels/c_interface.cc: rafter_c.h on top of the C++ interface. Keeps the text of the last
+// failure per thread and lets no exception out. Structs are converted in c_structs.cc. Not for:
+// decisions of any kind.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
-#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "kernels/c_structs.h"
 #include "rafter/rafter.h"
 #include "rafter/rafter_c.h"
 
@@ -28,8 +30,6 @@ namespace {
 
 static_assert(static_cast<int>(StatusCode::kInternal) == RAFTER_INTERNAL);
 static_assert(static_cast<int>(Isa::kAvx512) == RAFTER_ISA_AVX512);
-static_assert(static_cast<int>(Layout::kNchw8c) == RAFTER_NCHW8C);
-static_assert(static_cast<int>(PostOpKind::kChannelScale) == RAFTER_CHANNEL_SCALE);
 
 thread_local Status last_failure;
 
@@ -42,6 +42,14 @@ rafter_status Invalid(const char* message) noexcept {
   return Report(Status(StatusCode::kInvalidArgument, message));
 }
 
+// Copies as much of `source` as fits, with a final zero.
+void CopyText(const std::string& source, char* text, size_t bytes) {
+  if (text == nullptr || bytes == 0) return;
+  const size_t copied = std::min(source.size(), bytes - 1);
+  std::memcpy(text, source.data(), copied);
+  text[copied] = '\0';
+}
+
 // Runs `body`, which returns a Status and may throw bad_alloc.
 template <typename Body>
 rafter_status Guarded(const Body& body) noexcept {
@@ -52,65 +60,6 @@ rafter_status Guarded(const Body& body) noexcept {
   } catch (...) {
     return Report(Status(StatusCode::kInternal, "unexpected exception"));
   }
-}
-
-bool IsDense(const rafter_strides& s) { return s.n == 0 && s.c == 0 && s.h == 0 && s.w == 0; }
-
-std::optional<Strides> ToStrides(const rafter_strides& s) {
-  if (IsDense(s)) return std::nullopt;
-  return Strides{s.n, s.c, s.h, s.w};
-}
-
-TensorFormat ToFormat(const rafter_format& format) {
-  return {static_cast<Layout>(format.layout), ToStrides(format.strides)};
-}
-
-Result<PostOps> ToPostOps(const rafter_conv_desc& desc) {
-  if (desc.num_post_ops < 0 || desc.num_post_ops > kMaxPostOps) {
-    return Status::InvalidArgument("num_post_ops: " + std::to_string(desc.num_post_ops) +
-                                   " is outside of 0 … " + std::to_string(kMaxPostOps));
-  }
-  if (desc.num_post_ops > 0 && desc.post_ops == nullptr) {
-    return Status(StatusCode::kInvalidArgument, "post_ops: NULL, but num_post_ops is not 0");
-  }
-  PostOps post_ops;
-  for (int32_t i = 0; i < desc.num_post_ops; ++i) {
-    const rafter_post_op& op = desc.post_ops[i];
-    if (op.kind < RAFTER_RELU || op.kind > RAFTER_CHANNEL_SCALE) {
-      return Status::InvalidArgument("post_ops[" + std::to_string(i) + "].kind: " +
-                                     std::to_string(op.kind) + " is unknown, allowed: 1 … 12");
-    }
-    PostOp converted{static_cast<PostOpKind>(op.kind), op.alpha, op.beta, {}, {}};
-    converted.residual_strides = ToStrides(op.residual_strides);
-    if (op.kind == RAFTER_CHANNEL_SCALE) {
-      if (op.scale == nullptr) {
-        return Status(StatusCode::kInvalidArgument, "scale: NULL in a RAFTER_CHANNEL_SCALE");
-      }
-      // An oc that is out of range is refused by the validation that follows; do not read by it.
-      constexpr int64_t kMaxScaleValues = int64_t{1} << 32;
-      if (desc.oc > 0 && desc.oc < kMaxScaleValues)
-        converted.scale.assign(op.scale, op.scale + desc.oc);
-    }
-    post_ops.push_back(std::move(converted));
-  }
-  return post_ops;
-}
-
-Result<ConvDesc> ToDesc(const rafter_conv_desc* c) {
-  if (c == nullptr) return Status(StatusCode::kInvalidArgument, "desc: NULL");
-  ConvDesc desc{.n = c->n, .groups = c->groups, .ic = c->ic, .oc = c->oc};
-  desc.in = {c->in_h, c->in_w};
-  desc.kernel = {c->kernel_h, c->kernel_w};
-  desc.stride = {c->stride_h, c->stride_w};
-  desc.dilation = {c->dilation_h, c->dilation_w};
-  desc.pad = {c->pad_top, c->pad_left, c->pad_bottom, c->pad_right};
-  desc.src = ToFormat(c->src);
-  desc.dst = ToFormat(c->dst);
-  desc.bias = c->bias != 0;
-  Result<PostOps> post_ops = ToPostOps(*c);
-  if (!post_ops.ok()) return post_ops.status();
-  desc.post_ops = std::move(post_ops).value();
-  return desc;
 }
 
 // The caller's pool as a ParallelFor, for the time of one call.
@@ -161,12 +110,18 @@ rafter_status rafter_set_max_isa(rafter_isa isa) {
   return RAFTER_OK;
 }
 
-void rafter_conv_desc_init(rafter_conv_desc* desc) {
+void rafter_conv_desc_init_sized(rafter_conv_desc* desc, size_t struct_bytes,
+                                 size_t post_op_bytes) {
   if (desc == nullptr) return;
-  *desc = rafter_conv_desc{};
-  desc->n = desc->groups = 1;
-  desc->in_h = desc->kernel_h = desc->kernel_w = 1;
-  desc->stride_h = desc->stride_w = desc->dilation_h = desc->dilation_w = 1;
+  rafter_conv_desc defaults{};
+  defaults.struct_bytes = struct_bytes;
+  defaults.post_op_bytes = post_op_bytes;
+  defaults.n = defaults.groups = 1;
+  defaults.in_h = defaults.kernel_h = defaults.kernel_w = 1;
+  defaults.stride_h = defaults.stride_w = defaults.dilation_h = defaults.dilation_w = 1;
+  // The caller's struct may be shorter or longer than the library's.
+  std::memset(desc, 0, struct_bytes);
+  std::memcpy(desc, &defaults, std::min(struct_bytes, sizeof defaults));
 }
 
 rafter_status rafter_conv_create(const rafter_conv_desc* desc, const rafter_conv_options* options,
@@ -176,14 +131,9 @@ rafter_status rafter_conv_create(const rafter_conv_desc* desc, const rafter_conv
   return rafter::Guarded([&]() -> rafter::Status {
     rafter::Result<rafter::ConvDesc> converted = rafter::ToDesc(desc);
     if (!converted.ok()) return converted.status();
-    rafter::ConvOptions create;
-    if (options != nullptr) {
-      create.threads = options->threads;
-      create.accuracy =
-          options->strict != 0 ? rafter::Accuracy::kStrict : rafter::Accuracy::kDefault;
-      if (options->algorithm != nullptr) create.algorithm = options->algorithm;
-    }
-    rafter::Result<rafter::Conv> plan = rafter::Conv::Create(*converted, create);
+    const rafter::Result<rafter::ConvOptions> create = rafter::ToOptions(options);
+    if (!create.ok()) return create.status();
+    rafter::Result<rafter::Conv> plan = rafter::Conv::Create(*converted, *create);
     if (!plan.ok()) return plan.status();
     *conv = new rafter_conv{std::move(plan).value()};
     return {};
@@ -193,38 +143,57 @@ rafter_status rafter_conv_create(const rafter_conv_desc* desc, const rafter_conv
 void rafter_conv_destroy(rafter_conv* conv) { delete conv; }
 
 void rafter_conv_output_size(const rafter_conv* conv, int64_t* height, int64_t* width) {
-  const rafter::Size2 size = conv->conv.output_size();
+  const rafter::Size2 size = conv != nullptr ? conv->conv.output_size() : rafter::Size2{0, 0};
   if (height != nullptr) *height = size.h;
   if (width != nullptr) *width = size.w;
 }
 
-size_t rafter_conv_scratch_bytes(const rafter_conv* conv) { return conv->conv.scratch_bytes(); }
-
-int32_t rafter_conv_threads(const rafter_conv* conv) { return conv->conv.threads(); }
-
-rafter_isa rafter_conv_isa(const rafter_conv* conv) {
-  return static_cast<rafter_isa>(conv->conv.isa());
+size_t rafter_conv_scratch_bytes(const rafter_conv* conv) {
+  return conv != nullptr ? conv->conv.scratch_bytes() : 0;
 }
 
-const char* rafter_conv_algorithm(const rafter_conv* conv) { return conv->conv.algorithm(); }
+int32_t rafter_conv_threads(const rafter_conv* conv) {
+  return conv != nullptr ? conv->conv.threads() : 0;
+}
+
+rafter_isa rafter_conv_isa(const rafter_conv* conv) {
+  return conv != nullptr ? static_cast<rafter_isa>(conv->conv.isa()) : RAFTER_ISA_NONE;
+}
+
+const char* rafter_conv_algorithm(const rafter_conv* conv) {
+  return conv != nullptr ? conv->conv.algorithm() : "";
+}
 
 const char* rafter_conv_kernel_name(const rafter_conv* conv) {
-  return conv->conv.kernel_name().c_str();
+  return conv != nullptr ? conv->conv.kernel_name().c_str() : "";
 }
 
 size_t rafter_conv_explain(const rafter_conv* conv, char* text, size_t bytes) {
   size_t length = 0;
   (void)rafter::Guarded([&]() -> rafter::Status {
-    const std::string listing = conv->conv.Explain();
+    const std::string listing = conv != nullptr ? conv->conv.Explain() : std::string();
     length = listing.size();
-    if (text != nullptr && bytes > 0) {
-      const size_t copied = std::min(length, bytes - 1);
-      std::memcpy(text, listing.data(), copied);
-      text[copied] = '\0';
-    }
+    rafter::CopyText(listing, text, bytes);
     return {};
   });
   return length;
+}
+
+rafter_status rafter_explain(const rafter_conv_desc* desc, const rafter_conv_options* options,
+                             char* text, size_t bytes, size_t* length) {
+  rafter::CopyText({}, text, bytes);
+  if (length != nullptr) *length = 0;
+  return rafter::Guarded([&]() -> rafter::Status {
+    const rafter::Result<rafter::ConvDesc> converted = rafter::ToDesc(desc);
+    if (!converted.ok()) return converted.status();
+    const rafter::Result<rafter::ConvOptions> create = rafter::ToOptions(options);
+    if (!create.ok()) return create.status();
+    const rafter::Result<std::string> listing = rafter::Explain(*converted, *create);
+    if (!listing.ok()) return listing.status();
+    if (length != nullptr) *length = listing->size();
+    rafter::CopyText(*listing, text, bytes);
+    return {};
+  });
 }
 
 rafter_status rafter_pack_weights(const rafter_conv* conv, const float* oihw, const float* bias,
@@ -243,7 +212,7 @@ rafter_status rafter_pack_weights(const rafter_conv* conv, const float* oihw, co
 }
 
 const void* rafter_packed_weights_bytes(const rafter_packed_weights* weights, size_t* bytes) {
-  const auto span = weights->weights.bytes();
+  const auto span = weights != nullptr ? weights->weights.bytes() : std::span<const std::byte>();
   if (bytes != nullptr) *bytes = span.size();
   return span.data();
 }
@@ -263,13 +232,15 @@ rafter_status rafter_packed_weights_from_bytes(const void* data, size_t bytes,
 
 void rafter_packed_weights_destroy(rafter_packed_weights* weights) { delete weights; }
 
-rafter_status rafter_worker_pool_create(int32_t threads, int32_t pin, rafter_worker_pool** pool) {
+rafter_status rafter_worker_pool_create(int32_t threads, int32_t pin, int32_t spin_us,
+                                        rafter_worker_pool** pool) {
   if (pool == nullptr) return rafter::Invalid("pool: NULL");
   *pool = nullptr;
   return rafter::Guarded([&]() -> rafter::Status {
     rafter::WorkerPoolOptions options;
     options.threads = threads;
     options.pin = pin != 0;
+    options.spin_us = spin_us;
     auto workers = rafter::WorkerPool::Create(options);
     if (!workers.ok()) return workers.status();
     *pool = new rafter_worker_pool{std::move(workers).value()};
@@ -284,8 +255,16 @@ rafter_status rafter_conv_run(const rafter_conv* conv, const float* src,
                               const rafter_run_options* options) {
   if (conv == nullptr) return rafter::Invalid("conv: NULL");
   if (weights == nullptr) return rafter::Invalid("weights: NULL");
-  const rafter_run_options defaults = {};
-  if (options == nullptr) options = &defaults;
+  rafter_run_options call{};
+  if (options != nullptr) {
+    const rafter_status sized = rafter::Guarded([&]() -> rafter::Status {
+      const auto copy = rafter::Sized(*options, rafter::kRunOptionsBytesV1, "options");
+      if (copy.ok()) call = *copy;
+      return copy.status();
+    });
+    if (sized != RAFTER_OK) return sized;
+  }
+  options = &call;
   if (options->workers != nullptr && options->parallel_for != nullptr) {
     return rafter::Invalid("workers and parallel_for: only one of them may be set");
   }
@@ -300,25 +279,29 @@ rafter_status rafter_conv_run(const rafter_conv* conv, const float* src,
 
 rafter_status rafter_cost(const rafter_conv_desc* desc, rafter_conv_cost* cost) {
   if (cost == nullptr) return rafter::Invalid("cost: NULL");
-  *cost = {};
+  const size_t struct_bytes = cost->struct_bytes;
   return rafter::Guarded([&]() -> rafter::Status {
+    const auto sized = rafter::Sized(*cost, rafter::kCostBytesV1, "cost");
+    if (!sized.ok()) return sized.status();
     const rafter::Result<rafter::ConvDesc> converted = rafter::ToDesc(desc);
     if (!converted.ok()) return converted.status();
     const rafter::Result<rafter::ConvCost> result = rafter::CostOf(*converted);
     if (!result.ok()) return result.status();
     const rafter::ConvCost& c = *result;
-    *cost = {.flops_valid = c.flops_valid,
-             .flops_nominal = c.flops_nominal,
-             .flops_extra = c.flops_extra,
-             .macs_valid = c.macs_valid,
-             .parameters = c.parameters,
-             .src_bytes = c.src_bytes,
-             .weights_bytes = c.weights_bytes,
-             .dst_bytes = c.dst_bytes,
-             .residual_bytes = c.residual_bytes,
-             .bytes = c.bytes,
-             .footprint_bytes = c.footprint_bytes,
-             .intensity = c.intensity};
+    const rafter_conv_cost filled = {.struct_bytes = struct_bytes,
+                                     .flops_valid = c.flops_valid,
+                                     .flops_nominal = c.flops_nominal,
+                                     .flops_extra = c.flops_extra,
+                                     .macs_valid = c.macs_valid,
+                                     .parameters = c.parameters,
+                                     .src_bytes = c.src_bytes,
+                                     .weights_bytes = c.weights_bytes,
+                                     .dst_bytes = c.dst_bytes,
+                                     .residual_bytes = c.residual_bytes,
+                                     .bytes = c.bytes,
+                                     .footprint_bytes = c.footprint_bytes,
+                                     .intensity = c.intensity};
+    std::memcpy(cost, &filled, std::min(struct_bytes, sizeof filled));
     return {};
   });
 }

@@ -11,6 +11,10 @@
 // rafter_status; rafter_last_error() then has the text for the calling thread. Objects are released
 // by their destroy function, which accepts NULL. A plan and packed weights may be used from several
 // threads at once.
+//
+// Structs that may grow begin with struct_bytes: set it to their size (rafter_conv_desc_init does).
+// A library accepts shorter structs of older headers, and longer ones as long as what it does not
+// know is zero.
 #ifndef RAFTER_RAFTER_C_H_
 #define RAFTER_RAFTER_C_H_
 
@@ -87,6 +91,7 @@ typedef struct rafter_post_op {
 } rafter_post_op;
 
 typedef struct rafter_conv_desc {
+  size_t struct_bytes;
   int64_t n, groups, ic, oc;
   int64_t in_h, in_w, kernel_h, kernel_w;
   int64_t stride_h, stride_w, dilation_h, dilation_w;
@@ -95,12 +100,19 @@ typedef struct rafter_conv_desc {
   int32_t bias;  // 0 or 1
   int32_t num_post_ops;
   const rafter_post_op* post_ops;
+  size_t post_op_bytes;  // size of one element of post_ops, set by rafter_conv_desc_init
 } rafter_conv_desc;
 
-// Sets every field to its default: batch, groups, kernel, strides and dilations 1, the rest 0.
-RAFTER_EXPORT void rafter_conv_desc_init(rafter_conv_desc* desc);
+// Sets every field to its default: batch, groups, kernel, strides and dilations 1, sizes of the
+// structs, the rest 0. The macro passes the sizes that the caller's header knows.
+#define rafter_conv_desc_init(desc) \
+  rafter_conv_desc_init_sized((desc), sizeof(rafter_conv_desc), sizeof(rafter_post_op))
+RAFTER_EXPORT void rafter_conv_desc_init_sized(rafter_conv_desc* desc, size_t struct_bytes,
+                                               size_t post_op_bytes);
 
+// {.struct_bytes = sizeof(rafter_conv_options)} are the defaults.
 typedef struct rafter_conv_options {
+  size_t struct_bytes;
   int32_t threads;        // 0 = those of the OpenMP backend
   int32_t strict;         // 1: direct summation only
   const char* algorithm;  // NULL: the cheapest
@@ -116,6 +128,7 @@ RAFTER_EXPORT rafter_status rafter_conv_create(const rafter_conv_desc* desc,
                                                rafter_conv** conv);
 RAFTER_EXPORT void rafter_conv_destroy(rafter_conv* conv);
 
+// Questions to a plan. A NULL plan has size, scratch and threads 0, no ISA and empty names.
 RAFTER_EXPORT void rafter_conv_output_size(const rafter_conv* conv, int64_t* height,
                                            int64_t* width);
 RAFTER_EXPORT size_t rafter_conv_scratch_bytes(const rafter_conv* conv);
@@ -140,8 +153,9 @@ RAFTER_EXPORT rafter_status rafter_packed_weights_from_bytes(const void* data, s
                                                              rafter_packed_weights** weights);
 RAFTER_EXPORT void rafter_packed_weights_destroy(rafter_packed_weights* weights);
 
-// rafter's own workers. threads 0 = one per allowed core; pin 1 binds each worker to one CPU.
-RAFTER_EXPORT rafter_status rafter_worker_pool_create(int32_t threads, int32_t pin,
+// rafter's own workers. threads 0 = one per allowed core; pin 1 binds each worker to one CPU; an
+// idle worker spins for spin_us (0 to 1,000) before it sleeps.
+RAFTER_EXPORT rafter_status rafter_worker_pool_create(int32_t threads, int32_t pin, int32_t spin_us,
                                                       rafter_worker_pool** pool);
 RAFTER_EXPORT void rafter_worker_pool_destroy(rafter_worker_pool* pool);
 
@@ -154,9 +168,10 @@ typedef struct rafter_parallel_for {
               void* task_context);
 } rafter_parallel_for;
 
-// Zero-initialise for the defaults. At most one of `workers` and `parallel_for` may be set; without
-// either, OpenMP is used.
+// {.struct_bytes = sizeof(rafter_run_options)} are the defaults. At most one of `workers` and
+// `parallel_for` may be set; without either, OpenMP is used.
 typedef struct rafter_run_options {
+  size_t struct_bytes;
   const float* const* residuals;  // one per RAFTER_RESIDUAL_ADD
   size_t num_residuals;
   void* scratch;  // rafter_conv_scratch_bytes() or more, aligned to 64 bytes, or NULL
@@ -172,6 +187,7 @@ RAFTER_EXPORT rafter_status rafter_conv_run(const rafter_conv* conv, const float
                                             const rafter_run_options* options);
 
 typedef struct rafter_conv_cost {
+  size_t struct_bytes;  // set before the call
   double flops_valid, flops_nominal, flops_extra, macs_valid;
   int64_t parameters;
   double src_bytes, weights_bytes, dst_bytes, residual_bytes, bytes, footprint_bytes;
@@ -179,6 +195,12 @@ typedef struct rafter_conv_cost {
 } rafter_conv_cost;
 
 RAFTER_EXPORT rafter_status rafter_cost(const rafter_conv_desc* desc, rafter_conv_cost* cost);
+
+// The listing of rafter_conv_explain without keeping a plan. `length` (may be NULL) becomes the
+// length of the whole text.
+RAFTER_EXPORT rafter_status rafter_explain(const rafter_conv_desc* desc,
+                                           const rafter_conv_options* options, char* text,
+                                           size_t bytes, size_t* length);
 
 // Drops all compiled kernels that no plan uses.
 RAFTER_EXPORT void rafter_clear_kernel_cache(void);

@@ -68,6 +68,7 @@ TEST_F(CInterfaceTest, GivesTheResultOfTheCppInterface) {
   const std::vector<float> residual = Numbers(2 * 7 * 4 * 19);
   const float* const residuals[] = {residual.data()};
   rafter_run_options options = {};
+  options.struct_bytes = sizeof options;
   options.residuals = residuals;
   options.num_residuals = 1;
   const std::vector<float> got = Run(&options);
@@ -92,8 +93,9 @@ TEST_F(CInterfaceTest, EveryKindOfThreadsGivesTheSame) {
   const std::vector<float> want = Run(nullptr);
 
   rafter_worker_pool* workers = nullptr;
-  ASSERT_EQ(rafter_worker_pool_create(2, 0, &workers), RAFTER_OK) << rafter_last_error();
+  ASSERT_EQ(rafter_worker_pool_create(2, 0, 20, &workers), RAFTER_OK) << rafter_last_error();
   rafter_run_options options = {};
+  options.struct_bytes = sizeof options;
   options.workers = workers;
   EXPECT_EQ(Run(&options), want);
   rafter_worker_pool_destroy(workers);
@@ -108,6 +110,7 @@ TEST_F(CInterfaceTest, EveryKindOfThreadsGivesTheSame) {
     for (int64_t i = num_tasks - 1; i >= 0; --i) task(task_context, i);
   };
   options = {};
+  options.struct_bytes = sizeof options;
   options.parallel_for = &serial;
   EXPECT_EQ(Run(&options), want);
   options.workers = reinterpret_cast<rafter_worker_pool*>(&calls);
@@ -153,7 +156,8 @@ TEST_F(CInterfaceTest, PackedWeightsSurviveStorage) {
 
 TEST_F(CInterfaceTest, CostIsThatOfTheCppInterface) {
   const rafter_conv_desc desc = SmallDesc();
-  rafter_conv_cost cost;
+  rafter_conv_cost cost = {};
+  cost.struct_bytes = sizeof cost;
   ASSERT_EQ(rafter_cost(&desc, &cost), RAFTER_OK);
   const auto want = CostOf({.n = 2,
                             .ic = 5,
@@ -192,6 +196,7 @@ TEST_F(CInterfaceTest, MisuseIsRefusedWithAText) {
   EXPECT_EQ(rafter_conv_create(&desc, nullptr, &conv_), RAFTER_INVALID_ARGUMENT);
 
   rafter_conv_options options = {};
+  options.struct_bytes = sizeof options;
   options.algorithm = "no such algorithm";
   desc = SmallDesc();
   EXPECT_NE(rafter_conv_create(&desc, &options, &conv_), RAFTER_OK);
