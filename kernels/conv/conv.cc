@@ -1,5 +1,5 @@
-// kernels/conv/conv.cc: implements rafter/conv.h: description → problem → dispatch → plan, and the checks of
-// a call. Everything is decided in Create; Run only checks, finds scratch and executes.
+// kernels/conv/conv.cc: implements rafter/conv.h: description → problem → dispatch → plan, and the
+// checks of a call. Everything is decided in Create; Run only checks, finds scratch and executes.
 #include "rafter/conv.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Conv::Impl {
   ConvProblem problem;
   Decision decision;
   PlanContext context;
-  bool code_allowed = true;     // false: the system refuses executable memory
+  bool code_allowed = true;  // false: the system refuses executable memory
   // Copies of what the plan answers, so that Run asks nothing.
   PackedHeader packed_header;
   size_t scratch_bytes = 0;
@@ -48,9 +48,9 @@ Status CheckOptions(const ConvOptions& options) {
                                    std::to_string(kMaxThreads));
   }
   if (options.accuracy != Accuracy::kDefault && options.accuracy != Accuracy::kStrict) {
-    return Status::InvalidArgument("accuracy: " +
-                                   std::to_string(static_cast<int>(options.accuracy)) +
-                                   " is unknown, allowed: 0 (default), 1 (strict)");
+    return Status::InvalidArgument(
+        "accuracy: " + std::to_string(static_cast<int>(options.accuracy)) +
+        " is unknown, allowed: 0 (default), 1 (strict)");
   }
   return {};
 }
@@ -93,7 +93,8 @@ Status CheckResiduals(std::span<const float* const> residuals, size_t expected) 
   }
   for (const float* residual : residuals) {
     if (residual == nullptr) return BadCall("residuals: one is null, allowed: pointers to tensors");
-    if (!Aligned(residual, alignof(float))) return BadCall("residuals: one is not aligned to 4 bytes");
+    if (!Aligned(residual, alignof(float)))
+      return BadCall("residuals: one is not aligned to 4 bytes");
   }
   return {};
 }
@@ -157,9 +158,9 @@ Result<Conv> Conv::Create(const ConvDesc& desc, const ConvOptions& options) try 
   const ConvPlan& plan = *impl->decision.plan;
   impl->packed_header = plan.packed_header();
   impl->scratch_bytes = plan.scratch_bytes();
-  impl->residuals = static_cast<size_t>(std::count_if(
-      desc.post_ops.begin(), desc.post_ops.end(),
-      [](const PostOp& op) { return op.kind == PostOpKind::kResidualAdd; }));
+  impl->residuals = static_cast<size_t>(
+      std::count_if(desc.post_ops.begin(), desc.post_ops.end(),
+                    [](const PostOp& op) { return op.kind == PostOpKind::kResidualAdd; }));
   impl->threads = std::max(plan.threads(), 1);
   return Conv(std::move(impl));
 } catch (const std::bad_alloc&) {
@@ -185,7 +186,8 @@ Status Conv::Run(const float* src, const PackedWeights& weights, float* dst,
   if (impl.problem.desc.n == 0) return {};
   if (Status status = CheckPointers(src, dst); !status.ok()) return status;
   if (Status status = CheckWeights(weights, impl.packed_header); !status.ok()) return status;
-  if (Status status = CheckResiduals(options.residuals, impl.residuals); !status.ok()) return status;
+  if (Status status = CheckResiduals(options.residuals, impl.residuals); !status.ok())
+    return status;
   Scratch scratch;
   if (Status status = scratch.Acquire(options, impl.scratch_bytes); !status.ok()) return status;
 
@@ -209,14 +211,18 @@ size_t Conv::scratch_bytes() const noexcept { return impl_->scratch_bytes; }
 const ConvDesc& Conv::desc() const noexcept { return impl_->problem.desc; }
 Size2 Conv::output_size() const noexcept { return {impl_->problem.oh, impl_->problem.ow}; }
 const char* Conv::algorithm() const noexcept { return impl_->decision.plan->algorithm(); }
-const std::string& Conv::kernel_name() const noexcept { return impl_->decision.plan->kernel_name(); }
+const std::string& Conv::kernel_name() const noexcept {
+  return impl_->decision.plan->kernel_name();
+}
 Isa Conv::isa() const noexcept { return impl_->decision.plan->isa(); }
 int Conv::threads() const noexcept { return impl_->threads; }
 
 std::string Conv::Explain() const try {
   std::string text = DescribeProblem(impl_->problem);
   if (!impl_->code_allowed) {
-    text += "executable memory: refused by the system or by RAFTER_NO_JIT, so no kernel can be generated\n";
+    text +=
+        "executable memory: refused by the system or by RAFTER_NO_JIT, so no kernel can be "
+        "generated\n";
   }
   text += DescribeConsiderations(impl_->decision.considered);
   const ConvPlan& plan = *impl_->decision.plan;

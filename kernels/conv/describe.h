@@ -1,4 +1,5 @@
-// kernels/conv/describe.h: a problem in words, for Explain. Not for parsing: bench/descriptor has a notation.
+// kernels/conv/describe.h: a problem in words, for Explain. Not for parsing: bench/descriptor has a
+// notation.
 #ifndef RAFTER_KERNELS_CONV_DESCRIBE_H_
 #define RAFTER_KERNELS_CONV_DESCRIBE_H_
 

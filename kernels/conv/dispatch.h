@@ -1,5 +1,6 @@
-// kernels/conv/dispatch.h: which algorithm takes a problem. Every row of the table is asked; the cheapest by
-// prediction that manages to make its plan wins; refusals and failures keep their reason for Explain.
+// kernels/conv/dispatch.h: which algorithm takes a problem. Every row of the table is asked; the
+// cheapest by prediction that manages to make its plan wins; refusals and failures keep their
+// reason for Explain.
 #ifndef RAFTER_KERNELS_CONV_DISPATCH_H_
 #define RAFTER_KERNELS_CONV_DISPATCH_H_
 
@@ -18,7 +19,8 @@ namespace rafter {
 struct Consideration {
   const ConvAlgorithm* algorithm = nullptr;
   Offer offer;
-  std::string failure;   // why making the plan failed although the algorithm accepted; empty otherwise
+  std::string
+      failure;  // why making the plan failed although the algorithm accepted; empty otherwise
   bool chosen = false;
 };
 
@@ -31,12 +33,13 @@ struct Decision {
 std::span<const ConvAlgorithm> ConvAlgorithms() noexcept;
 
 // Chooses among `table`; `forced` names the only algorithm to be tried, empty: all. Errors:
-// kInvalidArgument: no such name (lists the names); kUnsupported: the forced one refused; kOutOfMemory;
-// otherwise the last failure. May throw bad_alloc.
+// kInvalidArgument: no such name (lists the names); kUnsupported: the forced one refused;
+// kOutOfMemory; otherwise the last failure. May throw bad_alloc.
 Result<Decision> Decide(std::span<const ConvAlgorithm> table, const ConvProblem& problem,
                         const PlanContext& context, std::string_view forced);
 
-// One line per algorithm: "direct: chosen, predicted 812 us" or "pointwise: refused: kernel is 3x3".
+// One line per algorithm: "direct: chosen, predicted 812 us" or "pointwise: refused: kernel is
+// 3x3".
 std::string DescribeConsiderations(std::span<const Consideration> considered);
 
 }  // namespace rafter

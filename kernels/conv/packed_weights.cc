@@ -1,5 +1,6 @@
-// kernels/conv/packed_weights.cc: the life of a block of packed weights: from a plan or from stored bytes,
-// checked by a checksum. What lies inside the payload is the business of each algorithm's pack.cc.
+// kernels/conv/packed_weights.cc: the life of a block of packed weights: from a plan or from stored
+// bytes, checked by a checksum. What lies inside the payload is the business of each algorithm's
+// pack.cc.
 #include "kernels/conv/packed_weights.h"
 
 #include <algorithm>
@@ -16,14 +17,16 @@
 namespace rafter {
 namespace {
 
-Status Damaged(const std::string& what) { return Status::InvalidArgument("packed weights: " + what); }
+Status Damaged(const std::string& what) {
+  return Status::InvalidArgument("packed weights: " + what);
+}
 
 // Everything that can be said without knowing the plan; Run compares the rest with its own header.
 Status CheckHeader(const PackedHeader& header, size_t total_bytes) {
   if (header.magic != PackedHeader::kMagic) return Damaged("bytes of something else (wrong magic)");
   if (header.version != PackedHeader{}.version) {
-    return Damaged("version " + std::to_string(header.version) + ", allowed: " +
-                   std::to_string(PackedHeader{}.version));
+    return Damaged("version " + std::to_string(header.version) +
+                   ", allowed: " + std::to_string(PackedHeader{}.version));
   }
   if (header.format != static_cast<uint32_t>(PackedFormat::kPlain) &&
       header.format != static_cast<uint32_t>(PackedFormat::kPanels)) {
@@ -89,8 +92,8 @@ std::span<const std::byte> PackedWeights::bytes() const noexcept {
 Result<PackedWeights> PackedWeights::FromBytes(std::span<const std::byte> bytes,
                                                MemoryPool* pool) try {
   if (bytes.size() < kPackedPayloadOffset) {
-    return Damaged(std::to_string(bytes.size()) + " bytes, allowed: " +
-                   std::to_string(kPackedPayloadOffset) + " and above");
+    return Damaged(std::to_string(bytes.size()) +
+                   " bytes, allowed: " + std::to_string(kPackedPayloadOffset) + " and above");
   }
   PackedHeader header;
   std::memcpy(&header, bytes.data(), sizeof header);

@@ -1,5 +1,5 @@
-// kernels/conv/packed_weights.h: making a block of packed weights (the block itself is in plan.h, its public
-// face in rafter/conv.h).
+// kernels/conv/packed_weights.h: making a block of packed weights (the block itself is in plan.h,
+// its public face in rafter/conv.h).
 #ifndef RAFTER_KERNELS_CONV_PACKED_WEIGHTS_H_
 #define RAFTER_KERNELS_CONV_PACKED_WEIGHTS_H_
 

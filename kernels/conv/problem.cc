@@ -1,7 +1,7 @@
 // kernels/conv/problem.cc: every rule that a description must keep, and the sizes derived from it.
 //
-// Rules are checked in the order in which a reader would: enums, signs, groups, window, tensors, post-ops.
-// All arithmetic on sizes is checked here once, so that nothing behind Validate needs to.
+// Rules are checked in the order in which a reader would: enums, signs, groups, window, tensors,
+// post-ops. All arithmetic on sizes is checked here once, so that nothing behind Validate needs to.
 #include "kernels/conv/problem.h"
 
 #include <algorithm>
@@ -37,7 +37,8 @@ Status CheckEnums(const ConvDesc& desc) {
     return layout == Layout::kNhwc || layout == Layout::kNchw || layout == Layout::kNchw16c ||
            layout == Layout::kNchw8c;
   };
-  constexpr const char* kAllowed = "is unknown, allowed: 0 (NHWC), 1 (NCHW), 2 (NCHW16c), 3 (NCHW8c)";
+  constexpr const char* kAllowed =
+      "is unknown, allowed: 0 (NHWC), 1 (NCHW), 2 (NCHW16c), 3 (NCHW8c)";
   if (!known(desc.src.layout)) {
     return Invalid("src.layout", static_cast<int64_t>(desc.src.layout), kAllowed);
   }
@@ -49,22 +50,28 @@ Status CheckEnums(const ConvDesc& desc) {
 
 Status CheckSigns(const ConvDesc& desc) {
   if (desc.n < 0) return Invalid("n", desc.n, "is negative, allowed: 0 and above");
-  const Field positive[] = {
-      {"groups", desc.groups},         {"ic", desc.ic},
-      {"oc", desc.oc},                 {"in.h", desc.in.h},
-      {"in.w", desc.in.w},             {"kernel.h", desc.kernel.h},
-      {"kernel.w", desc.kernel.w},     {"stride.h", desc.stride.h},
-      {"stride.w", desc.stride.w},     {"dilation.h (1 = dense)", desc.dilation.h},
-      {"dilation.w (1 = dense)", desc.dilation.w}};
+  const Field positive[] = {{"groups", desc.groups},
+                            {"ic", desc.ic},
+                            {"oc", desc.oc},
+                            {"in.h", desc.in.h},
+                            {"in.w", desc.in.w},
+                            {"kernel.h", desc.kernel.h},
+                            {"kernel.w", desc.kernel.w},
+                            {"stride.h", desc.stride.h},
+                            {"stride.w", desc.stride.w},
+                            {"dilation.h (1 = dense)", desc.dilation.h},
+                            {"dilation.w (1 = dense)", desc.dilation.w}};
   for (const Field& field : positive) {
-    if (field.value < 1) return Invalid(field.name, field.value, "is too small, allowed: 1 and above");
+    if (field.value < 1)
+      return Invalid(field.name, field.value, "is too small, allowed: 1 and above");
   }
   const Field padding[] = {{"pad.top", desc.pad.top},
                            {"pad.left", desc.pad.left},
                            {"pad.bottom", desc.pad.bottom},
                            {"pad.right", desc.pad.right}};
   for (const Field& field : padding) {
-    if (field.value < 0) return Invalid(field.name, field.value, "is negative, allowed: 0 and above");
+    if (field.value < 0)
+      return Invalid(field.name, field.value, "is negative, allowed: 0 and above");
   }
   return {};
 }
@@ -90,9 +97,9 @@ Result<int64_t> OutputSize(const Axis& axis) {
   int64_t extent = 0, padded = 0;
   if (__builtin_mul_overflow(axis.dilation, axis.kernel - 1, &extent) ||
       __builtin_add_overflow(extent, 1, &extent)) {
-    return Invalid("kernel." + name, axis.kernel,
-                   "times dilation." + name + " = " + std::to_string(axis.dilation) +
-                       " is beyond 64 bits");
+    return Invalid(
+        "kernel." + name, axis.kernel,
+        "times dilation." + name + " = " + std::to_string(axis.dilation) + " is beyond 64 bits");
   }
   if (__builtin_add_overflow(axis.in, axis.pad_begin, &padded) ||
       __builtin_add_overflow(padded, axis.pad_end, &padded)) {
@@ -112,7 +119,8 @@ int64_t BlocksOf(Layout layout, int64_t c) {
   return c / block + (c % block != 0 ? 1 : 0);
 }
 
-// Whether the product of non-negative factors stays within the elements that 64-bit byte offsets reach.
+// Whether the product of non-negative factors stays within the elements that 64-bit byte offsets
+// reach.
 bool ProductFits(std::initializer_list<int64_t> factors) {
   int64_t product = 1;
   for (const int64_t factor : factors) {
@@ -156,8 +164,8 @@ Status CheckNoOverlap(const std::string& field, std::array<Dimension, 4> dims, i
   return {};
 }
 
-// The given strides, but the dense ones where a dimension has one element only: nothing is ever reached
-// through those, so they may hold anything.
+// The given strides, but the dense ones where a dimension has one element only: nothing is ever
+// reached through those, so they may hold anything.
 Strides WithDenseSingles(Layout layout, const Strides& given, const Shape& shape) {
   Strides strides = DenseStrides(layout, shape.c, shape.h, shape.w);
   if (shape.n > 1) strides.n = given.n;
@@ -172,10 +180,10 @@ Result<Strides> ResolveStrides(const std::string& field, Layout layout,
                                const std::optional<Strides>& given, const Shape& shape) {
   const int64_t block = ChannelBlock(layout), blocks = BlocksOf(layout, shape.c);
   if (!ProductFits({std::max<int64_t>(shape.n, 1), blocks, block, shape.h, shape.w})) {
-    return Status::InvalidArgument(
-        field + ": " + std::to_string(shape.n) + "x" + std::to_string(shape.c) + "x" +
-        std::to_string(shape.h) + "x" + std::to_string(shape.w) +
-        " elements are beyond 64-bit byte offsets");
+    return Status::InvalidArgument(field + ": " + std::to_string(shape.n) + "x" +
+                                   std::to_string(shape.c) + "x" + std::to_string(shape.h) + "x" +
+                                   std::to_string(shape.w) +
+                                   " elements are beyond 64-bit byte offsets");
   }
   if (!given) return DenseStrides(layout, shape.c, shape.h, shape.w);
   const std::string name = field + ".strides";
@@ -185,11 +193,12 @@ Result<Strides> ResolveStrides(const std::string& field, Layout layout,
   if (layout == Layout::kNchw && shape.w > 1 && given->w != 1) {
     return Invalid(name + ".w", given->w, "is not allowed in NCHW: 1 (columns are contiguous)");
   }
-  Status status = CheckNoOverlap(
-      name,
-      {{{'n', shape.n, given->n}, {'c', blocks, given->c}, {'h', shape.h, given->h},
-        {'w', shape.w, given->w}}},
-      block);
+  Status status = CheckNoOverlap(name,
+                                 {{{'n', shape.n, given->n},
+                                   {'c', blocks, given->c},
+                                   {'h', shape.h, given->h},
+                                   {'w', shape.w, given->w}}},
+                                 block);
   if (!status.ok()) return status;
   return WithDenseSingles(layout, *given, shape);
 }
@@ -259,18 +268,16 @@ Result<ConvProblem> Validate(const ConvDesc& desc) {
   const int64_t ic_g = desc.ic / desc.groups, oc_g = desc.oc / desc.groups;
   // One more input channel stands for the bias.
   if (ic_g == kMaxElements || !ProductFits({desc.oc, ic_g + 1, desc.kernel.h, desc.kernel.w})) {
-    return Status::InvalidArgument(
-        "weights: " + std::to_string(desc.oc) + "x" + std::to_string(ic_g) + "x" +
-        std::to_string(desc.kernel.h) + "x" + std::to_string(desc.kernel.w) +
-        " elements are beyond 64-bit byte offsets");
+    return Status::InvalidArgument("weights: " + std::to_string(desc.oc) + "x" +
+                                   std::to_string(ic_g) + "x" + std::to_string(desc.kernel.h) +
+                                   "x" + std::to_string(desc.kernel.w) +
+                                   " elements are beyond 64-bit byte offsets");
   }
   const Shape src_shape{desc.n, desc.ic, desc.in.h, desc.in.w};
   const Shape dst_shape{desc.n, desc.oc, *oh, *ow};
-  const Result<Strides> src =
-      ResolveStrides("src", desc.src.layout, desc.src.strides, src_shape);
+  const Result<Strides> src = ResolveStrides("src", desc.src.layout, desc.src.strides, src_shape);
   if (!src.ok()) return src.status();
-  const Result<Strides> dst =
-      ResolveStrides("dst", desc.dst.layout, desc.dst.strides, dst_shape);
+  const Result<Strides> dst = ResolveStrides("dst", desc.dst.layout, desc.dst.strides, dst_shape);
   if (!dst.ok()) return dst.status();
   if (Status status = CheckPostOps(desc, dst_shape); !status.ok()) return status;
   return ConvProblem{desc, ic_g, oc_g, *oh, *ow, *src, *dst};
@@ -285,14 +292,14 @@ Strides ResidualStrides(const ConvProblem& problem, const PostOp& op) noexcept {
 Strides DenseStrides(Layout layout, int64_t c, int64_t h, int64_t w) noexcept {
   const int64_t block = ChannelBlock(layout);
   switch (layout) {
-    case Layout::kNhwc: return {.n = h * w * c, .c = 1, .h = w * c, .w = c};
-    case Layout::kNchw: return {.n = c * h * w, .c = h * w, .h = w, .w = 1};
+    case Layout::kNhwc:
+      return {.n = h * w * c, .c = 1, .h = w * c, .w = c};
+    case Layout::kNchw:
+      return {.n = c * h * w, .c = h * w, .h = w, .w = 1};
     case Layout::kNchw16c:
     case Layout::kNchw8c:
-      return {.n = BlocksOf(layout, c) * h * w * block,
-              .c = h * w * block,
-              .h = w * block,
-              .w = block};
+      return {
+          .n = BlocksOf(layout, c) * h * w * block, .c = h * w * block, .h = w * block, .w = block};
   }
   return {};
 }

@@ -1,7 +1,8 @@
-// kernels/conv/problem.h: a validated convolution with every derived size. Immutable after Validate.
+// kernels/conv/problem.h: a validated convolution with every derived size. Immutable after
+// Validate.
 //
-// Everything behind this point may rely on: channels divide by groups, all sizes positive (n may be 0),
-// all strides given and non-overlapping, no product of sizes and no offset overflows int64.
+// Everything behind this point may rely on: channels divide by groups, all sizes positive (n may be
+// 0), all strides given and non-overlapping, no product of sizes and no offset overflows int64.
 #ifndef RAFTER_KERNELS_CONV_PROBLEM_H_
 #define RAFTER_KERNELS_CONV_PROBLEM_H_
 
@@ -13,10 +14,10 @@
 namespace rafter {
 
 struct ConvProblem {
-  ConvDesc desc;           // as asked
+  ConvDesc desc;               // as asked
   int64_t ic_g = 0, oc_g = 0;  // channels per group
   int64_t oh = 0, ow = 0;
-  Strides src, dst;        // in elements, filled in when the description left them out
+  Strides src, dst;  // in elements, filled in when the description left them out
 };
 
 // The first violated rule as kInvalidArgument: "ic: 6 is not divisible by groups = 4".
@@ -35,8 +36,8 @@ constexpr int64_t Offset(const Strides& s, Layout layout, int64_t n, int64_t c, 
   return n * s.n + (c / block) * s.c + c % block + h * s.h + w * s.w;
 }
 
-// The taps [begin, end) of one axis that fall inside the image for output coordinate `out`; an empty
-// range is {0, 0}.
+// The taps [begin, end) of one axis that fall inside the image for output coordinate `out`; an
+// empty range is {0, 0}.
 struct TapRange {
   int64_t begin = 0, end = 0;
   bool operator==(const TapRange&) const = default;

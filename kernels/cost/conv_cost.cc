@@ -1,7 +1,7 @@
 // kernels/cost/conv_cost.cc: implements rafter/cost.h and conv_cost.h.
 //
-// Along one axis, output o and tap t read coordinate o * stride + t * dilation - pad_begin. Everything
-// that is counted here follows from one function,
+// Along one axis, output o and tap t read coordinate o * stride + t * dilation - pad_begin.
+// Everything that is counted here follows from one function,
 //   PairsUpTo(limit) = number of pairs (o, t) with o * stride + t * dilation <= limit,
 // a sum of floors of a linear function, which Euclid's algorithm adds up in O(log) steps.
 #include "kernels/cost/conv_cost.h"
@@ -18,7 +18,8 @@ __extension__ using Wide = __int128;
 
 constexpr double kElementBytes = 4;
 
-// The counting below in integers of type Int, which hold every product of two of the axis's lengths.
+// The counting below in integers of type Int, which hold every product of two of the axis's
+// lengths.
 template <typename Int>
 class AxisCounter {
  public:
@@ -39,8 +40,8 @@ class AxisCounter {
   }
 
  private:
-  // Sum over i in [0, count) of floor((step * i + offset) / divisor); all non-negative, divisor positive.
-  // Each round replaces (divisor, step) by (step, divisor mod step), as Euclid does.
+  // Sum over i in [0, count) of floor((step * i + offset) / divisor); all non-negative, divisor
+  // positive. Each round replaces (divisor, step) by (step, divisor mod step), as Euclid does.
   static Int SumOfFloors(Int count, Int divisor, Int step, Int offset) {
     Int sum = 0;
     for (;;) {
@@ -69,17 +70,17 @@ class AxisCounter {
     return all * outs + SumOfFloors(count, stride, dilation, room) + count;
   }
 
-  // Distinct values o * stride + t * dilation <= limit. With stride and dilation divided by their common
-  // divisor, the pairs of one value form a chain (o + dilation, t - stride); a value is counted by the
-  // pair that ends its chain: all pairs minus those that have a successor.
+  // Distinct values o * stride + t * dilation <= limit. With stride and dilation divided by their
+  // common divisor, the pairs of one value form a chain (o + dilation, t - stride); a value is
+  // counted by the pair that ends its chain: all pairs minus those that have a successor.
   Int DistinctUpTo(Int limit) const {
     if (limit < 0) return 0;
-    const auto divisor =
-        std::gcd(static_cast<int64_t>(stride_), static_cast<int64_t>(dilation_));
+    const auto divisor = std::gcd(static_cast<int64_t>(stride_), static_cast<int64_t>(dilation_));
     const Int stride = stride_ / divisor, dilation = dilation_ / divisor;
     limit /= divisor;
     return PairsUpTo(limit, out_, kernel_, stride, dilation) -
-           PairsUpTo(limit - stride * dilation, out_ - dilation, kernel_ - stride, stride, dilation);
+           PairsUpTo(limit - stride * dilation, out_ - dilation, kernel_ - stride, stride,
+                     dilation);
   }
 
   // Taps that are inside for some output.
@@ -110,8 +111,8 @@ AxisShape AxisW(const ConvProblem& problem) noexcept {
 
 AxisCounts CountAxis(const AxisShape& axis) noexcept {
   constexpr int64_t kNarrow = int64_t{1} << 30;
-  const int64_t longest = std::max({axis.in, axis.out, axis.kernel, axis.stride, axis.dilation,
-                                    axis.pad_begin});
+  const int64_t longest =
+      std::max({axis.in, axis.out, axis.kernel, axis.stride, axis.dilation, axis.pad_begin});
   // The padded input bounds every reach: (out - 1) * stride and (kernel - 1) * dilation.
   const bool narrow = longest < kNarrow && (axis.out - 1) * axis.stride < kNarrow &&
                       (axis.kernel - 1) * axis.dilation < kNarrow;
@@ -136,7 +137,8 @@ ConvCost CostOf(const ConvProblem& problem) noexcept {
   cost.flops_valid = 2 * cost.macs_valid;
   cost.flops_nominal = 2 * outputs * ic_g * kh * kw;
   cost.flops_extra = outputs * ((desc.bias ? 1 : 0) + static_cast<double>(desc.post_ops.size()));
-  cost.parameters = desc.oc * problem.ic_g * desc.kernel.h * desc.kernel.w + (desc.bias ? desc.oc : 0);
+  cost.parameters =
+      desc.oc * problem.ic_g * desc.kernel.h * desc.kernel.w + (desc.bias ? desc.oc : 0);
   if (desc.n > 0) {
     cost.src_bytes = kElementBytes * n * ic * static_cast<double>(h.inputs_used) *
                      static_cast<double>(w.inputs_used);
@@ -153,11 +155,10 @@ ConvCost CostOf(const ConvProblem& problem) noexcept {
     return static_cast<double>(channels) + static_cast<double>((block - channels % block) % block);
   };
   cost.footprint_bytes =
-      kElementBytes *
-      (n * padded(desc.ic, desc.src.layout) * static_cast<double>(desc.in.h) *
-           static_cast<double>(desc.in.w) +
-       n * padded(desc.oc, desc.dst.layout) * out_pixels * (1 + residuals) +
-       oc * ic_g * kh * kw + biases);
+      kElementBytes * (n * padded(desc.ic, desc.src.layout) * static_cast<double>(desc.in.h) *
+                           static_cast<double>(desc.in.w) +
+                       n * padded(desc.oc, desc.dst.layout) * out_pixels * (1 + residuals) +
+                       oc * ic_g * kh * kw + biases);
   cost.intensity = cost.bytes > 0 ? cost.flops_valid / cost.bytes : 0;
   return cost;
 }

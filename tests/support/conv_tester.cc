@@ -38,7 +38,7 @@ constexpr int64_t kBorderSample = 16384;
 // Everything that one run reads. Guard positions differ, values do not.
 struct Inputs {
   GuardedBuffer src;
-  std::vector<GuardedBuffer> residuals;   // one per kResidualAdd; empty where dst itself is meant
+  std::vector<GuardedBuffer> residuals;  // one per kResidualAdd; empty where dst itself is meant
 };
 
 struct LayerData {
@@ -80,8 +80,8 @@ Inputs MakeInputs(const ConvProblem& problem, DataKind kind, uint64_t seed, Guar
   return inputs;
 }
 
-// The same packed weights in a block that ends at (or starts behind) a guard page. The block belongs to
-// `buffer`, so the Rep has no pool.
+// The same packed weights in a block that ends at (or starts behind) a guard page. The block
+// belongs to `buffer`, so the Rep has no pool.
 PackedWeights GuardedWeights(const PackedWeights& packed, Guard guard, GuardedBuffer* buffer) {
   const auto bytes = packed.bytes();
   *buffer = GuardedBuffer((bytes.size() + 3) / sizeof(float), guard, 64);
@@ -96,9 +96,13 @@ PackedWeights GuardedWeights(const PackedWeights& packed, Guard guard, GuardedBu
 // Compares outputs with the reference, one at a time, and remembers the first that is wrong.
 class Comparison {
  public:
-  Comparison(const ConvProblem& problem, const LayerData& layer, const Inputs& inputs, DataKind kind,
-             const float* dst)
-      : problem_(problem), layer_(layer), inputs_(inputs), exact_(kind == DataKind::kInteger), dst_(dst) {
+  Comparison(const ConvProblem& problem, const LayerData& layer, const Inputs& inputs,
+             DataKind kind, const float* dst)
+      : problem_(problem),
+        layer_(layer),
+        inputs_(inputs),
+        exact_(kind == DataKind::kInteger),
+        dst_(dst) {
     if (exact_) return;
     const auto absolute = [](const float* values, size_t count) {
       std::vector<float> result(values, values + count);
@@ -119,7 +123,8 @@ class Comparison {
     std::ostringstream text;
     text.precision(9);
     text << "output n " << n << " c " << oc << " h " << oh << " w " << ow << " is " << got
-         << (IsPoison(got) ? " (not written)" : "") << ", want " << want.value << " +- " << want.error;
+         << (IsPoison(got) ? " (not written)" : "") << ", want " << want.value << " +- "
+         << want.error;
     first_wrong_ = text.str();
   }
 
@@ -182,10 +187,10 @@ std::vector<int64_t> Borders(int64_t outs, int64_t in, int64_t kernel, int64_t s
 void CheckSample(const ConvProblem& problem, Random& random, Comparison& comparison) {
   const ConvDesc& desc = problem.desc;
   const auto any = [&](int64_t size) { return random.Between(0, size - 1); };
-  const auto rows = Borders(problem.oh, desc.in.h, desc.kernel.h, desc.stride.h, desc.dilation.h,
-                            desc.pad.top);
-  const auto columns = Borders(problem.ow, desc.in.w, desc.kernel.w, desc.stride.w, desc.dilation.w,
-                               desc.pad.left);
+  const auto rows =
+      Borders(problem.oh, desc.in.h, desc.kernel.h, desc.stride.h, desc.dilation.h, desc.pad.top);
+  const auto columns =
+      Borders(problem.ow, desc.in.w, desc.kernel.w, desc.stride.w, desc.dilation.w, desc.pad.left);
   const auto border_pixels = static_cast<int64_t>(rows.size()) * problem.ow +
                              static_cast<int64_t>(columns.size()) * problem.oh;
   const int64_t step = border_pixels / kBorderSample + 1;
@@ -211,7 +216,8 @@ AssertionResult Compare(const ConvProblem& problem, const LayerData& layer, cons
                         DataKind kind, const float* dst) {
   Comparison comparison(problem, layer, inputs, kind, dst);
   const TensorView view = DstView(problem);
-  const double outputs = static_cast<double>(view.n * view.c) * static_cast<double>(view.h * view.w);
+  const double outputs =
+      static_cast<double>(view.n * view.c) * static_cast<double>(view.h * view.w);
   if (outputs <= kSample || outputs * static_cast<double>(ReferenceCost(problem)) <= kMacsInFull) {
     ForEachElement(view, [&](int64_t n, int64_t c, int64_t h, int64_t w, int64_t) {
       comparison.Check(n, c, h, w);
@@ -256,16 +262,19 @@ std::vector<float> InLogicalOrder(const ConvProblem& problem, const GuardedBuffe
   return values;
 }
 
-// One call with all buffers at `guard`.
-struct OneRun {
+// A plan with its weights, and how it is called.
+struct Session {
   const ConvProblem& problem;
   const Conv& conv;
+  const LayerData& layer;
   const PackedWeights& packed;
-  Guard guard;
   ParallelFor* pool;
+  DataKind data;
+  uint64_t seed;
   bool residual_in_place;
 
-  Status Execute(const Inputs& inputs, GuardedBuffer* dst) const {
+  // One call with all buffers at `guard`.
+  Status Execute(const Inputs& inputs, Guard guard, GuardedBuffer* dst) const {
     const TensorView view = DstView(problem);
     *dst = GuardedBuffer(static_cast<size_t>(view.Span()), guard);
     std::vector<const float*> residuals;
@@ -283,6 +292,25 @@ struct OneRun {
     options.threads = pool;
     return conv.Run(inputs.src.data(), GuardedWeights(packed, guard, &weights_buffer), dst->data(),
                     options);
+  }
+
+  // Calls and checks at both guard positions; `output` gets the values.
+  AssertionResult Run(std::vector<float>* output) const {
+    for (const Guard guard : {Guard::kAtEnd, Guard::kAtStart}) {
+      const Inputs inputs = MakeInputs(problem, data, seed, guard);
+      GuardedBuffer dst;
+      const Status status = Execute(inputs, guard, &dst);
+      if (!status.ok()) return AssertionFailure() << status.message();
+      if (AssertionResult result = CheckSurroundings(problem, dst); !result) return result;
+      if (guard == Guard::kAtEnd) {
+        AssertionResult result = Compare(problem, layer, inputs, data, dst.data());
+        if (!result) return result;
+        *output = InLogicalOrder(problem, dst);
+      } else if (AssertionResult same = SameBits(*output, InLogicalOrder(problem, dst)); !same) {
+        return same << " between two places in memory";
+      }
+    }
+    return AssertionSuccess();
   }
 };
 
@@ -314,37 +342,18 @@ AssertionResult ConvTester::Run() {
   }
   used_algorithm_ = conv->algorithm();
   kernel_name_ = conv->kernel_name();
-  const auto where = [&](const char* guard) {
-    return "\n" + kernel_name_ + " on " + std::to_string(threads_) + " threads, seed " +
-           std::to_string(seed_) + ", " + guard + "\n" + DescribeProblem(*problem);
-  };
-
   const LayerData layer = MakeLayerData(*problem, data_, seed_, bias_);
-  const Result<PackedWeights> packed =
-      conv->PackWeights(layer.weights.data(), layer.bias_or_null);
-  if (!packed.ok()) return AssertionFailure() << packed.status().message() << where("packing");
+  const Result<PackedWeights> packed = conv->PackWeights(layer.weights.data(), layer.bias_or_null);
+  if (!packed.ok()) return AssertionFailure() << packed.status().message();
   InlineThreads inline_threads(threads_);
   ParallelFor* pool = pool_ != nullptr ? pool_ : &inline_threads;
-  std::vector<float> first;
-  for (const Guard guard : {Guard::kAtEnd, Guard::kAtStart}) {
-    const char* position = guard == Guard::kAtEnd ? "data end at a guard page" : "data start at a guard page";
-    const Inputs inputs = MakeInputs(*problem, data_, seed_, guard);
-    GuardedBuffer dst;
-    const Status status =
-        OneRun{*problem, *conv, *packed, guard, pool, residual_in_place_}.Execute(inputs, &dst);
-    if (!status.ok()) return AssertionFailure() << status.message() << where(position);
-    AssertionResult surroundings = CheckSurroundings(*problem, dst);
-    if (!surroundings) return surroundings << where(position);
-    output_ = InLogicalOrder(*problem, dst);
-    if (guard == Guard::kAtEnd) {
-      AssertionResult comparison = Compare(*problem, layer, inputs, data_, dst.data());
-      if (!comparison) return comparison << where(position);
-      first = output_;
-    } else if (AssertionResult same = SameBits(first, output_); !same) {
-      return same << " between two places in memory" << where(position);
-    }
-  }
-  return AssertionSuccess();
+  AssertionResult result =
+      Session{*problem, *conv, layer, *packed, pool, data_, seed_, residual_in_place_}.Run(
+          &output_);
+  if (result) return result;
+  return result << "\n"
+                << kernel_name_ << " on " << threads_ << " threads, seed " << seed_ << "\n"
+                << DescribeProblem(*problem);
 }
 
 }  // namespace rafter::testing

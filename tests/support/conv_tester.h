@@ -1,12 +1,15 @@
-// tests/support/conv_tester.h: one convolution against the reference, with every tensor between guard pages.
+// tests/support/conv_tester.h: one convolution against the reference, with every tensor between
+// guard pages.
 //
-//   EXPECT_TRUE(ConvTester({.ic = 20, .oc = 33, .in = {13, 13}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}})
+//   EXPECT_TRUE(ConvTester({.ic = 20, .oc = 33, .in = {13, 13}, .kernel = {3, 3}, .pad = {1, 1, 1,
+//   1}})
 //                   .Algorithm("direct").Threads(3).Data(DataKind::kInteger).Run());
 //
-// Run creates the plan, fills the tensors, runs twice (data ending at a guard page, then starting behind
-// one) and checks: every output (of large problems at least 4,096 and the borders) lies within the bound of
-// tolerance.h, which is exact for integer data; lanes behind the last channel are zero; memory between the
-// slices of dst is untouched; the two runs agree in every bit; nothing else was read or written.
+// Run creates the plan, fills the tensors, runs twice (data ending at a guard page, then starting
+// behind one) and checks: every output (of large problems at least 4,096 and the borders) lies
+// within the bound of tolerance.h, which is exact for integer data; lanes behind the last channel
+// are zero; memory between the slices of dst is untouched; the two runs agree in every bit; nothing
+// else was read or written.
 #ifndef RAFTER_TESTS_SUPPORT_CONV_TESTER_H_
 #define RAFTER_TESTS_SUPPORT_CONV_TESTER_H_
 
@@ -30,9 +33,11 @@ class ConvTester {
 
   // The only algorithm to be tried (default: the cheapest).
   ConvTester& Algorithm(std::string name) { return Set(algorithm_, std::move(name)); }
-  // Caps the instruction set during Run and lifts every cap afterwards (default: whatever is in force).
+  // Caps the instruction set during Run and lifts every cap afterwards (default: whatever is in
+  // force).
   ConvTester& MaxIsa(Isa isa) { return Set(max_isa_, std::optional<Isa>(isa)); }
-  // Threads of plan and call (default 1); tasks run one after the other, last first, unless Pool is given.
+  // Threads of plan and call (default 1); tasks run one after the other, last first, unless Pool is
+  // given.
   ConvTester& Threads(int threads) { return Set(threads_, threads); }
   ConvTester& Pool(ParallelFor* pool) { return Set(pool_, pool); }
   ConvTester& Data(DataKind kind) { return Set(data_, kind); }
@@ -44,7 +49,8 @@ class ConvTester {
 
   ::testing::AssertionResult Run();
 
-  // After a successful Run: all outputs in the order n, c, h, w whatever the layout, and who computed them.
+  // After a successful Run: all outputs in the order n, c, h, w whatever the layout, and who
+  // computed them.
   const std::vector<float>& output() const { return output_; }
   const std::string& algorithm() const { return used_algorithm_; }
   const std::string& kernel_name() const { return kernel_name_; }

@@ -1,9 +1,9 @@
-// tests/support/guarded_buffer.h: memory between two pages that must not be touched. Generated code is
-// invisible to sanitizers; a read or write one byte outside dies here with SIGSEGV instead.
+// tests/support/guarded_buffer.h: memory between two pages that must not be touched. Generated code
+// is invisible to sanitizers; a read or write one byte outside dies here with SIGSEGV instead.
 //
-// The data either end exactly at the upper guard page or start exactly behind the lower one. Everything
-// is filled with a quiet NaN of a known pattern, so that whatever is read by mistake shows in the results
-// and whatever is written by mistake can be found.
+// The data either end exactly at the upper guard page or start exactly behind the lower one.
+// Everything is filled with a quiet NaN of a known pattern, so that whatever is read by mistake
+// shows in the results and whatever is written by mistake can be found.
 #ifndef RAFTER_TESTS_SUPPORT_GUARDED_BUFFER_H_
 #define RAFTER_TESTS_SUPPORT_GUARDED_BUFFER_H_
 
@@ -28,8 +28,8 @@ inline bool IsPoison(float value) { return std::bit_cast<uint32_t>(value) == kPo
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
-  // `floats` elements. With kAtEnd the start is rounded down to `alignment` bytes, which leaves a few
-  // poisoned bytes before the guard page when the size is no multiple of it.
+  // `floats` elements. With kAtEnd the start is rounded down to `alignment` bytes, which leaves a
+  // few poisoned bytes before the guard page when the size is no multiple of it.
   explicit GuardedBuffer(size_t floats, Guard guard = Guard::kAtEnd, size_t alignment = 4)
       : floats_(floats) {
     const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));

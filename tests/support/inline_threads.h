@@ -1,6 +1,7 @@
-// tests/support/inline_threads.h: a caller's ParallelFor that claims any number of threads and runs the
-// tasks one after the other on the calling thread, last first. Right by contract, fast, and it shows
-// which results depend on the split or on the order of tasks. Races need a WorkerPool instead.
+// tests/support/inline_threads.h: a caller's ParallelFor that claims any number of threads and runs
+// the tasks one after the other on the calling thread, last first. Right by contract, fast, and it
+// shows which results depend on the split or on the order of tasks. Races need a WorkerPool
+// instead.
 #ifndef RAFTER_TESTS_SUPPORT_INLINE_THREADS_H_
 #define RAFTER_TESTS_SUPPORT_INLINE_THREADS_H_
 

@@ -1,5 +1,5 @@
-// tests/support/random_desc.h: valid random problems, small enough to compute in full, with everything
-// that a description can ask for.
+// tests/support/random_desc.h: valid random problems, small enough to compute in full, with
+// everything that a description can ask for.
 #ifndef RAFTER_TESTS_SUPPORT_RANDOM_DESC_H_
 #define RAFTER_TESTS_SUPPORT_RANDOM_DESC_H_
 
@@ -18,7 +18,7 @@ struct RandomDescLimits {
   int64_t max_n = 3, max_groups = 4;
   int64_t max_channels_g = 40;  // per group, input and output alike
   int64_t max_image = 14, max_kernel = 5, max_stride = 3, max_dilation = 3;
-  bool slices = true;           // strides of bigger tensors
+  bool slices = true;  // strides of bigger tensors
   int max_post_ops = 3;
   bool exact_post_ops = false;  // only those that do not round integer data
   std::vector<Layout> layouts = {Layout::kNhwc, Layout::kNchw, Layout::kNchw16c, Layout::kNchw8c};
@@ -48,11 +48,13 @@ inline PostOp RandomPostOp(Random& random, int64_t oc, bool exact) {
   return op;
 }
 
-// Strides of a tensor that is a slice of a bigger one: more channels beside it, more columns, more rows.
+// Strides of a tensor that is a slice of a bigger one: more channels beside it, more columns, more
+// rows.
 inline Strides RandomSlice(Random& random, Layout layout, int64_t c, int64_t h, int64_t w) {
   const int64_t more_c = ChannelBlock(layout) * random.Between(0, 2);
-  Strides strides = DenseStrides(layout, c + more_c + (layout == Layout::kNhwc ? random.Between(0, 9) : 0),
-                                 h + random.Between(0, 2), w + random.Between(0, 3));
+  Strides strides =
+      DenseStrides(layout, c + more_c + (layout == Layout::kNhwc ? random.Between(0, 9) : 0),
+                   h + random.Between(0, 2), w + random.Between(0, 3));
   strides.n += 64 * random.Between(0, 1);
   return strides;
 }

@@ -1,5 +1,5 @@
-// tests/support/random_tensor.h: reproducible test data, and the walk over the elements of a tensor in any
-// layout. The same seed gives the same logical values in every layout.
+// tests/support/random_tensor.h: reproducible test data, and the walk over the elements of a tensor
+// in any layout. The same seed gives the same logical values in every layout.
 #ifndef RAFTER_TESTS_SUPPORT_RANDOM_TENSOR_H_
 #define RAFTER_TESTS_SUPPORT_RANDOM_TENSOR_H_
 
@@ -38,16 +38,23 @@ class Random {
   }
   float Value(DataKind data) {
     if (data == DataKind::kInteger) return static_cast<float>(Between(-2, 2));
-    const auto real = static_cast<float>(static_cast<int64_t>(Next() >> 40) - (1 << 23)) / (1 << 23);
+    const auto real =
+        static_cast<float>(static_cast<int64_t>(Next() >> 40) - (1 << 23)) / (1 << 23);
     if (data == DataKind::kReal) return real;
     using Limits = std::numeric_limits<float>;
     switch (Next() % 400) {  // rare enough that most sums stay finite
-      case 0: return Limits::quiet_NaN();
-      case 1: return Limits::infinity();
-      case 2: return -Limits::infinity();
-      case 3: return -0.0f;
-      case 4: return Limits::denorm_min() * static_cast<float>(Between(1, 1000));
-      default: return real;
+      case 0:
+        return Limits::quiet_NaN();
+      case 1:
+        return Limits::infinity();
+      case 2:
+        return -Limits::infinity();
+      case 3:
+        return -0.0f;
+      case 4:
+        return Limits::denorm_min() * static_cast<float>(Between(1, 1000));
+      default:
+        return real;
     }
   }
 
@@ -74,8 +81,8 @@ inline TensorView SrcView(const ConvProblem& problem) {
   return {desc.src.layout, problem.src, desc.n, desc.ic, desc.in.h, desc.in.w};
 }
 inline TensorView DstView(const ConvProblem& problem) {
-  return {problem.desc.dst.layout, problem.dst, problem.desc.n, problem.desc.oc, problem.oh,
-          problem.ow};
+  return {problem.desc.dst.layout, problem.dst, problem.desc.n,
+          problem.desc.oc,         problem.oh,  problem.ow};
 }
 
 // Calls visit(n, c, h, w, offset) for every element, in logical order n, c, h, w.
@@ -93,7 +100,8 @@ void ForEachElement(const TensorView& view, const Visit& visit) {
   }
 }
 
-// Fills the elements of the tensor only: gaps of a slice and lanes behind the last channel stay as they are.
+// Fills the elements of the tensor only: gaps of a slice and lanes behind the last channel stay as
+// they are.
 inline void FillTensor(const TensorView& view, float* data, DataKind kind, uint64_t seed) {
   Random random(seed);
   ForEachElement(view, [&](int64_t, int64_t, int64_t, int64_t, int64_t offset) {

@@ -1,6 +1,7 @@
-// tests/support/tolerance.h: how far an f32 result may lie from the reference. The bound of the sum follows
-// from its length, not from experience: n roundings of relative size u on a total of sum |a * b|. It is then
-// carried through the post-ops: each multiplies the error by its steepest slope and adds its own.
+// tests/support/tolerance.h: how far an f32 result may lie from the reference. The bound of the sum
+// follows from its length, not from experience: n roundings of relative size u on a total of sum |a
+// * b|. It is then carried through the post-ops: each multiplies the error by its steepest slope
+// and adds its own.
 #ifndef RAFTER_TESTS_SUPPORT_TOLERANCE_H_
 #define RAFTER_TESTS_SUPPORT_TOLERANCE_H_
 
@@ -24,10 +25,12 @@ struct Bounded {
   double value = 0, error = 0;
 };
 
-inline bool IsFloat(double value) { return value == static_cast<double>(static_cast<float>(value)); }
+inline bool IsFloat(double value) {
+  return value == static_cast<double>(static_cast<float>(value));
+}
 
-// `terms` products and the bias were added to `value`; `magnitude` is the sum of their absolute values.
-// `exact`: the data are integers, so no order of summation rounds.
+// `terms` products and the bias were added to `value`; `magnitude` is the sum of their absolute
+// values. `exact`: the data are integers, so no order of summation rounds.
 inline Bounded BoundOfSum(double value, double magnitude, int64_t terms, bool exact) {
   if (exact || !std::isfinite(value)) return {value, 0};
   const double n = static_cast<double>(terms + 1);
@@ -39,15 +42,24 @@ inline Bounded BoundOfSum(double value, double magnitude, int64_t terms, bool ex
 inline double Slope(const PostOp& op, int64_t oc) {
   const double alpha = std::fabs(op.alpha);
   switch (op.kind) {
-    case PostOpKind::kLeakyRelu: return std::max(1.0, alpha);
-    case PostOpKind::kElu: return std::max(1.0, alpha);
-    case PostOpKind::kHardSwish: return 1.5;
-    case PostOpKind::kHardSigmoid: return alpha;
-    case PostOpKind::kSigmoid: return 0.25;
-    case PostOpKind::kSwish: return 1.1;
-    case PostOpKind::kGelu: return 1.13;
-    case PostOpKind::kChannelScale: return std::fabs(op.scale[static_cast<size_t>(oc)]);
-    default: return 1.0;
+    case PostOpKind::kLeakyRelu:
+      return std::max(1.0, alpha);
+    case PostOpKind::kElu:
+      return std::max(1.0, alpha);
+    case PostOpKind::kHardSwish:
+      return 1.5;
+    case PostOpKind::kHardSigmoid:
+      return alpha;
+    case PostOpKind::kSigmoid:
+      return 0.25;
+    case PostOpKind::kSwish:
+      return 1.1;
+    case PostOpKind::kGelu:
+      return 1.13;
+    case PostOpKind::kChannelScale:
+      return std::fabs(op.scale[static_cast<size_t>(oc)]);
+    default:
+      return 1.0;
   }
 }
 
@@ -56,16 +68,20 @@ inline double OwnError(const PostOp& op, double in, double out, double residual)
   if (!std::isfinite(in)) return 0;
   switch (op.kind) {
     case PostOpKind::kRelu:
-    case PostOpKind::kClip: return 0;
+    case PostOpKind::kClip:
+      return 0;
     case PostOpKind::kLeakyRelu:
     case PostOpKind::kResidualAdd:
     case PostOpKind::kChannelScale:
       return IsFloat(out) ? 0 : kUnitRoundoff * (std::fabs(out) + std::fabs(residual));
     case PostOpKind::kHardSwish:
-    case PostOpKind::kHardSigmoid: return 4 * kUnitRoundoff * (std::fabs(in) + std::fabs(op.beta) + 1);
+    case PostOpKind::kHardSigmoid:
+      return 4 * kUnitRoundoff * (std::fabs(in) + std::fabs(op.beta) + 1);
     case PostOpKind::kElu:
-      return in >= 0 ? 0 : kFunctionRelative * std::fabs(out) + kFunctionAbsolute * std::fabs(op.alpha);
-    default: return kFunctionRelative * std::fabs(out) + kFunctionAbsolute;
+      return in >= 0 ? 0
+                     : kFunctionRelative * std::fabs(out) + kFunctionAbsolute * std::fabs(op.alpha);
+    default:
+      return kFunctionRelative * std::fabs(out) + kFunctionAbsolute;
   }
 }
 

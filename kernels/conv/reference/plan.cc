@@ -1,5 +1,5 @@
-// kernels/conv/reference/plan.cc: the oracle as a plan: one output element after the other, rows of all
-// images split over threads. Weights stay as they are given (OIHW), followed by the bias.
+// kernels/conv/reference/plan.cc: the oracle as a plan: one output element after the other, rows of
+// all images split over threads. Weights stay as they are given (OIHW), followed by the bias.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -14,8 +14,8 @@
 namespace rafter::reference {
 namespace {
 
-// Multiply-adds per microsecond and thread: one dependent addition per 3 to 4 cycles and the address
-// arithmetic around it. It only has to be far below every generated kernel.
+// Multiply-adds per microsecond and thread: one dependent addition per 3 to 4 cycles and the
+// address arithmetic around it. It only has to be far below every generated kernel.
 constexpr double kMacsPerUs = 400;
 // Finding the valid taps of one output.
 constexpr double kOutputUs = 0.02;
@@ -41,8 +41,7 @@ class ReferencePlan final : public ConvPlan {
     header.oc_g = problem_.oc_g;
     header.kh = problem_.desc.kernel.h;
     header.kw = problem_.desc.kernel.w;
-    header.payload_bytes =
-        static_cast<uint64_t>(WeightCount() + problem_.desc.oc) * sizeof(float);
+    header.payload_bytes = static_cast<uint64_t>(WeightCount() + problem_.desc.oc) * sizeof(float);
     return header;
   }
 
@@ -65,7 +64,8 @@ class ReferencePlan final : public ConvPlan {
   }
 
   std::string Describe() const override {
-    return "order of the sum: blocks of 16 input channels, kernel rows, kernel columns, channels; in "
+    return "order of the sum: blocks of 16 input channels, kernel rows, kernel columns, channels; "
+           "in "
            "double precision, rounded to f32 once after the post-ops\n"
            "split: rows of all images over threads\n"
            "weights: OIHW as given\n";
@@ -85,9 +85,10 @@ class ReferencePlan final : public ConvPlan {
       for (int64_t oc = 0; oc < lanes_end; ++oc) {
         float* dst = call.dst + Offset(problem_.dst, desc.dst.layout, n, oc, oh, ow);
         // Lanes behind the last channel of a blocked layout are written as zero.
-        *dst = oc < desc.oc ? static_cast<float>(ReferenceOutput(problem_, call.weights, bias, call.src,
-                                                                 call.residuals, n, oc, oh, ow))
-                            : 0.0f;
+        *dst = oc < desc.oc
+                   ? static_cast<float>(ReferenceOutput(problem_, call.weights, bias, call.src,
+                                                        call.residuals, n, oc, oh, ow))
+                   : 0.0f;
       }
     }
   }
@@ -103,8 +104,7 @@ Offer Consider(const ConvProblem& problem, const PlanContext& context) {
   const ConvCost cost = CostOf(problem);
   const double outputs = cost.dst_bytes / sizeof(float);
   Offer offer;
-  offer.predicted_us =
-      (cost.macs_valid / kMacsPerUs + outputs * kOutputUs) / context.threads;
+  offer.predicted_us = (cost.macs_valid / kMacsPerUs + outputs * kOutputUs) / context.threads;
   return offer;
 }
 

@@ -34,13 +34,13 @@ double SumOverChannels(const ConvProblem& problem, const float* weights, const f
 
 }  // namespace
 
-double SumAndBias(const ConvProblem& problem, const float* oihw, const float* bias, const float* src,
-                  int64_t n, int64_t oc, int64_t oh, int64_t ow) noexcept {
+double SumAndBias(const ConvProblem& problem, const float* oihw, const float* bias,
+                  const float* src, int64_t n, int64_t oc, int64_t oh, int64_t ow) noexcept {
   const ConvDesc& desc = problem.desc;
-  const TapRange rows = ValidTaps(oh, desc.in.h, desc.kernel.h, desc.stride.h, desc.dilation.h,
-                                  desc.pad.top);
-  const TapRange columns = ValidTaps(ow, desc.in.w, desc.kernel.w, desc.stride.w, desc.dilation.w,
-                                     desc.pad.left);
+  const TapRange rows =
+      ValidTaps(oh, desc.in.h, desc.kernel.h, desc.stride.h, desc.dilation.h, desc.pad.top);
+  const TapRange columns =
+      ValidTaps(ow, desc.in.w, desc.kernel.w, desc.stride.w, desc.dilation.w, desc.pad.left);
   const int64_t first_channel = oc / problem.oc_g * problem.ic_g;
   double sum = 0;
   if (columns.begin == columns.end) return bias != nullptr ? bias[oc] : 0.0;
@@ -51,8 +51,7 @@ double SumAndBias(const ConvProblem& problem, const float* oihw, const float* bi
       for (int64_t kw = columns.begin; kw < columns.end; ++kw) {
         const int64_t iw = ow * desc.stride.w - desc.pad.left + kw * desc.dilation.w;
         const float* pixel = src + n * problem.src.n + ih * problem.src.h + iw * problem.src.w;
-        const float* weights =
-            oihw + (oc * problem.ic_g * desc.kernel.h + kh) * desc.kernel.w + kw;
+        const float* weights = oihw + (oc * problem.ic_g * desc.kernel.h + kh) * desc.kernel.w + kw;
         sum += SumOverChannels(problem, weights, pixel, first_channel, ic, ic_end);
       }
     }
@@ -63,18 +62,30 @@ double SumAndBias(const ConvProblem& problem, const float* oihw, const float* bi
 double ApplyPostOp(const PostOp& op, double x, int64_t oc, double residual) noexcept {
   const double alpha = op.alpha, beta = op.beta;
   switch (op.kind) {
-    case PostOpKind::kRelu: return x < 0 ? 0.0 : x;
-    case PostOpKind::kLeakyRelu: return x < 0 ? alpha * x : x;
-    case PostOpKind::kClip: return Clamp(x, alpha, beta);
-    case PostOpKind::kHardSwish: return x * Clamp(x / 6 + 0.5, 0, 1);
-    case PostOpKind::kHardSigmoid: return Clamp(alpha * x + beta, 0, 1);
-    case PostOpKind::kSigmoid: return 1 / (1 + std::exp(-x));
-    case PostOpKind::kSwish: return x / (1 + std::exp(-alpha * x));
-    case PostOpKind::kTanh: return std::tanh(x);
-    case PostOpKind::kGelu: return x / 2 * (1 + std::erf(x * 0.70710678118654752440));
-    case PostOpKind::kElu: return x < 0 ? alpha * std::expm1(x) : x;
-    case PostOpKind::kResidualAdd: return x + residual;
-    case PostOpKind::kChannelScale: return x * static_cast<double>(op.scale[static_cast<size_t>(oc)]);
+    case PostOpKind::kRelu:
+      return x < 0 ? 0.0 : x;
+    case PostOpKind::kLeakyRelu:
+      return x < 0 ? alpha * x : x;
+    case PostOpKind::kClip:
+      return Clamp(x, alpha, beta);
+    case PostOpKind::kHardSwish:
+      return x * Clamp(x / 6 + 0.5, 0, 1);
+    case PostOpKind::kHardSigmoid:
+      return Clamp(alpha * x + beta, 0, 1);
+    case PostOpKind::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case PostOpKind::kSwish:
+      return x / (1 + std::exp(-alpha * x));
+    case PostOpKind::kTanh:
+      return std::tanh(x);
+    case PostOpKind::kGelu:
+      return x / 2 * (1 + std::erf(x * 0.70710678118654752440));
+    case PostOpKind::kElu:
+      return x < 0 ? alpha * std::expm1(x) : x;
+    case PostOpKind::kResidualAdd:
+      return x + residual;
+    case PostOpKind::kChannelScale:
+      return x * static_cast<double>(op.scale[static_cast<size_t>(oc)]);
   }
   return x;
 }
@@ -88,7 +99,8 @@ double ReferenceOutput(const ConvProblem& problem, const float* oihw, const floa
     double residual = 0;
     if (op.kind == PostOpKind::kResidualAdd) {
       const Strides strides = ResidualStrides(problem, op);
-      residual = residuals[next_residual++][Offset(strides, problem.desc.dst.layout, n, oc, oh, ow)];
+      residual =
+          residuals[next_residual++][Offset(strides, problem.desc.dst.layout, n, oc, oh, ow)];
     }
     value = ApplyPostOp(op, value, oc, residual);
   }

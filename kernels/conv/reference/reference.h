@@ -1,9 +1,11 @@
-// kernels/conv/reference/reference.h: the oracle. Plain loops in double precision that support every
-// problem: all layouts, strides, groups, dilation, padding and post-ops. No JIT, no blocking, no cleverness.
+// kernels/conv/reference/reference.h: the oracle. Plain loops in double precision that support
+// every problem: all layouts, strides, groups, dilation, padding and post-ops. No JIT, no blocking,
+// no cleverness.
 //
-// It is what tests, fuzzers and benchmarks compare with, and the path that runs where no fast algorithm takes
-// a problem or executable memory is refused. Only taps inside the image are touched, so NaN and infinity come
-// out exactly where a real tap reads them. The plan over it is in plan.cc.
+// It is what tests, fuzzers and benchmarks compare with, and the path that runs where no fast
+// algorithm takes a problem or executable memory is refused. Only taps inside the image are
+// touched, so NaN and infinity come out exactly where a real tap reads them. The plan over it is in
+// plan.cc.
 #ifndef RAFTER_KERNELS_CONV_REFERENCE_REFERENCE_H_
 #define RAFTER_KERNELS_CONV_REFERENCE_REFERENCE_H_
 
@@ -17,8 +19,8 @@ namespace rafter::reference {
 
 // The sum and the bias (null: zeros) of one output element, before any post-op. `oihw` is dense
 // [oc][ic/groups][kh][kw].
-double SumAndBias(const ConvProblem& problem, const float* oihw, const float* bias, const float* src,
-                  int64_t n, int64_t oc, int64_t oh, int64_t ow) noexcept;
+double SumAndBias(const ConvProblem& problem, const float* oihw, const float* bias,
+                  const float* src, int64_t n, int64_t oc, int64_t oh, int64_t ow) noexcept;
 
 // One operation on one value, by the formula of rafter/post_ops.h. `residual` is the element that a
 // kResidualAdd adds.

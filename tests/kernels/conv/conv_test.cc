@@ -1,5 +1,5 @@
-// tests/kernels/conv/conv_test.cc: the public face: creation, checks of a call, scratch, threads, listings.
-// Values are the business of the tests of each algorithm.
+// tests/kernels/conv/conv_test.cc: the public face: creation, checks of a call, scratch, threads,
+// listings. Values are the business of the tests of each algorithm.
 #include "rafter/conv.h"
 
 #include <gtest/gtest.h>
@@ -27,17 +27,23 @@ using testing::ConvTester;
 using testing::DataKind;
 using testing::InlineThreads;
 
-const ConvDesc kSmall{.n = 2, .ic = 3, .oc = 5, .in = {6, 7}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}};
+const ConvDesc kSmall{
+    .n = 2, .ic = 3, .oc = 5, .in = {6, 7}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}};
 
 // A convolution with its tensors, ready to run.
 struct Ready {
   explicit Ready(const ConvDesc& desc, const ConvOptions& options = {.threads = 1})
       : conv(*Conv::Create(desc, options)),
-        weights(static_cast<size_t>(desc.oc * desc.ic / desc.groups * desc.kernel.h * desc.kernel.w), 1),
+        weights(
+            static_cast<size_t>(desc.oc * desc.ic / desc.groups * desc.kernel.h * desc.kernel.w),
+            1),
         packed(*conv.PackWeights(weights.data(), nullptr)),
         src(static_cast<size_t>(desc.n * desc.ic * desc.in.h * desc.in.w), 1),
-        dst(static_cast<size_t>(desc.n * desc.oc * conv.output_size().h * conv.output_size().w), -1) {}
-  Status Run(const RunOptions& options = {}) { return conv.Run(src.data(), packed, dst.data(), options); }
+        dst(static_cast<size_t>(desc.n * desc.oc * conv.output_size().h * conv.output_size().w),
+            -1) {}
+  Status Run(const RunOptions& options = {}) {
+    return conv.Run(src.data(), packed, dst.data(), options);
+  }
 
   Conv conv;
   std::vector<float> weights;
@@ -65,7 +71,8 @@ TEST(ConvCreate, RefusesBadRequests) {
   ConvDesc desc = kSmall;
   desc.groups = 2;
   ExpectBad(Conv::Create(desc).status(), "ic: 3 is not divisible by groups = 2");
-  ExpectBad(Conv::Create(kSmall, {.threads = -1}).status(), "threads: -1 is out of range, allowed: 0");
+  ExpectBad(Conv::Create(kSmall, {.threads = -1}).status(),
+            "threads: -1 is out of range, allowed: 0");
   ExpectBad(Conv::Create(kSmall, {.threads = 1025}).status(), "threads: 1025");
   ExpectBad(Conv::Create(kSmall, {.accuracy = static_cast<Accuracy>(7)}).status(), "accuracy: 7");
   ExpectBad(Conv::Create(kSmall, {.algorithm = "fft"}).status(), "\"fft\" is unknown, allowed:");
@@ -83,8 +90,8 @@ TEST(ConvCreate, WithoutVectorUnitsTheReferenceRuns) {
 TEST(ConvRun, Succeeds) {
   Ready ready(kSmall);
   ASSERT_TRUE(ready.Run().ok());
-  EXPECT_EQ(ready.dst[0], 12);              // a corner sees 2x2 taps of 3 channels
-  EXPECT_EQ(ready.dst[(7 + 1) * 5], 27);    // an inner pixel all nine
+  EXPECT_EQ(ready.dst[0], 12);            // a corner sees 2x2 taps of 3 channels
+  EXPECT_EQ(ready.dst[(7 + 1) * 5], 27);  // an inner pixel all nine
 }
 
 TEST(ConvRun, NoImagesIsSuccessWithoutWork) {
@@ -98,7 +105,9 @@ TEST(ConvRun, NoImagesIsSuccessWithoutWork) {
 
 TEST(ConvRun, RefusesPointers) {
   Ready ready(kSmall);
-  const auto run = [&](const float* src, float* dst) { return ready.conv.Run(src, ready.packed, dst); };
+  const auto run = [&](const float* src, float* dst) {
+    return ready.conv.Run(src, ready.packed, dst);
+  };
   ExpectBad(run(nullptr, ready.dst.data()), "src: is null");
   ExpectBad(run(ready.src.data(), nullptr), "dst: is null");
   const auto odd = reinterpret_cast<uintptr_t>(ready.src.data()) + 2;
@@ -110,7 +119,8 @@ TEST(ConvRun, RefusesPointers) {
 
 TEST(ConvRun, RefusesForeignWeights) {
   Ready ready(kSmall);
-  ExpectBad(ready.conv.Run(ready.src.data(), PackedWeights(), ready.dst.data()), "weights: are empty");
+  ExpectBad(ready.conv.Run(ready.src.data(), PackedWeights(), ready.dst.data()),
+            "weights: are empty");
   ConvDesc other = kSmall;
   other.oc = 6;
   const Ready wider(other);
@@ -121,7 +131,8 @@ TEST(ConvRun, RefusesForeignWeights) {
   other.kernel = {1, 9};
   other.pad = {0, 4, 0, 4};
   const Ready flat(other);
-  ExpectBad(ready.conv.Run(ready.src.data(), flat.packed, ready.dst.data()), "weights: were packed");
+  ExpectBad(ready.conv.Run(ready.src.data(), flat.packed, ready.dst.data()),
+            "weights: were packed");
 }
 
 TEST(ConvRun, WeightsServeOtherImagesBatchesAndThreads) {
@@ -202,8 +213,8 @@ TEST(ConvRun, WarmPoolIsNotMappedAgain) {
 }
 
 TEST(ConvRun, ChecksCostLittle) {
-  // Everything around the work: a problem of one multiply-add. The bar is 150 ns; the test allows ten
-  // times as much since sanitizers and busy machines run it, too.
+  // Everything around the work: a problem of one multiply-add. The bar is 150 ns; the test allows
+  // ten times as much since sanitizers and busy machines run it, too.
   Ready ready({.ic = 1, .oc = 1, .in = {1, 1}}, {.threads = 1, .algorithm = "reference"});
   double best_ns = 1e9;
   for (int repeat = 0; repeat < 50; ++repeat) {
@@ -229,9 +240,10 @@ TEST(ConvPack, RefusesPointers) {
 TEST(ConvExplain, ListsEveryAlgorithm) {
   const auto text = Explain(kSmall, {.threads = 1});
   ASSERT_TRUE(text.ok());
-  EXPECT_EQ(text->find("problem: 2 images of 6x7 with 3 channels to 6x7 with 5, kernel 3x3, stride 1x1, "
-                       "padding top 1 left 1 bottom 1 right 1\n"),
-            0u)
+  EXPECT_EQ(
+      text->find("problem: 2 images of 6x7 with 3 channels to 6x7 with 5, kernel 3x3, stride 1x1, "
+                 "padding top 1 left 1 bottom 1 right 1\n"),
+      0u)
       << *text;
   EXPECT_NE(text->find("\nreference: "), std::string::npos);
   EXPECT_NE(text->find(": chosen, predicted "), std::string::npos);
@@ -247,7 +259,8 @@ TEST(ConvExplain, SaysWhenExecutableMemoryIsRefused) {
       {
         setenv("RAFTER_NO_JIT", "1", 1);
         const auto text = Explain(kSmall);
-        const bool said = text.ok() && text->find("executable memory: refused") != std::string::npos &&
+        const bool said = text.ok() &&
+                          text->find("executable memory: refused") != std::string::npos &&
                           text->find("reference: chosen") != std::string::npos;
         _exit(said ? 0 : 1);
       },
@@ -260,12 +273,18 @@ TEST(ClearKernelCache, LeavesPlansWorking) {
   EXPECT_TRUE(ready.Run().ok());
 }
 
-// Shapes of public bug reports about other libraries, by whatever algorithm is chosen: see the head of
-// each line for the kind of fault.
+// Shapes of public bug reports about other libraries, by whatever algorithm is chosen: see the head
+// of each line for the kind of fault.
 TEST(ConvEdgeCases, AgreeWithTheReference) {
   const std::vector<ConvDesc> cases = {
       // Taps only in padding.
-      {.n = 3, .ic = 64, .oc = 64, .in = {1, 1}, .kernel = {125, 1}, .stride = {2, 2}, .pad = {63, 63, 63, 63}},
+      {.n = 3,
+       .ic = 64,
+       .oc = 64,
+       .in = {1, 1},
+       .kernel = {125, 1},
+       .stride = {2, 2},
+       .pad = {63, 63, 63, 63}},
       // Left padding beyond a narrow image.
       {.ic = 16, .oc = 16, .in = {5, 3}, .kernel = {7, 7}, .pad = {3, 3, 3, 3}},
       {.ic = 16, .oc = 16, .in = {10, 10}, .kernel = {5, 5}, .pad = {7, 7, 7, 7}},
@@ -289,9 +308,19 @@ TEST(ConvEdgeCases, AgreeWithTheReference) {
       {.ic = 16, .oc = 3, .in = {30, 30}, .kernel = {11, 11}, .stride = {4, 4}},
       // Right padding only; a kernel narrower than the stride.
       {.ic = 1, .oc = 1, .in = {32, 64}, .kernel = {2, 4}, .stride = {2, 1}, .pad = {0, 1, 0, 2}},
-      {.ic = 8, .oc = 8, .in = {23, 12}, .kernel = {2, 1}, .stride = {2, 13}, .pad = {1, 14, 1, 14}},
+      {.ic = 8,
+       .oc = 8,
+       .in = {23, 12},
+       .kernel = {2, 1},
+       .stride = {2, 13},
+       .pad = {1, 14, 1, 14}},
       // Padding as wide as the dilation, activations on outputs without taps.
-      {.ic = 8, .oc = 8, .in = {20, 20}, .kernel = {3, 3}, .dilation = {16, 16}, .pad = {16, 16, 16, 16},
+      {.ic = 8,
+       .oc = 8,
+       .in = {20, 20},
+       .kernel = {3, 3},
+       .dilation = {16, 16},
+       .pad = {16, 16, 16, 16},
        .post_ops = {PostOp::Relu(), PostOp::Tanh()}},
   };
   for (const Layout layout : {Layout::kNhwc, Layout::kNchw, Layout::kNchw16c, Layout::kNchw8c}) {

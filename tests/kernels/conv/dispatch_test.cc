@@ -102,7 +102,8 @@ TEST(Decide, UnknownNameListsTheKnownOnes) {
   const auto decision = DecideAmong(table, "winograd");
   ASSERT_FALSE(decision.ok());
   EXPECT_EQ(decision.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(decision.status().message(), "algorithm: \"winograd\" is unknown, allowed: cheap, dear");
+  EXPECT_EQ(decision.status().message(),
+            "algorithm: \"winograd\" is unknown, allowed: cheap, dear");
 }
 
 TEST(ConvAlgorithms, ReferenceIsLastAndTakesEverything) {

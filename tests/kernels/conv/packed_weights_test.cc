@@ -1,4 +1,5 @@
-// tests/kernels/conv/packed_weights_test.cc: storing packed weights, refusing damaged ones, denormals.
+// tests/kernels/conv/packed_weights_test.cc: storing packed weights, refusing damaged ones,
+// denormals.
 #include "kernels/conv/packed_weights.h"
 
 #include <gtest/gtest.h>
@@ -36,9 +37,7 @@ Bytes Stored(const PackedWeights& weights) {
   return {weights.bytes().begin(), weights.bytes().end()};
 }
 
-TEST(PackedWeights, EmptyHasNoBytes) {
-  EXPECT_TRUE(PackedWeights().bytes().empty());
-}
+TEST(PackedWeights, EmptyHasNoBytes) { EXPECT_TRUE(PackedWeights().bytes().empty()); }
 
 TEST(PackedWeights, SurviveStoring) {
   const Conv conv = MakeConv();
@@ -116,7 +115,8 @@ std::string Refusal(const std::function<void(Bytes&, PackedHeader&)>& damage) {
 }
 
 TEST(PackedWeights, RefusesDamage) {
-  const auto expect = [](const char* words, const std::function<void(Bytes&, PackedHeader&)>& damage) {
+  const auto expect = [](const char* words,
+                         const std::function<void(Bytes&, PackedHeader&)>& damage) {
     const std::string message = Refusal(damage);
     EXPECT_NE(message.find(words), std::string::npos) << message;
   };

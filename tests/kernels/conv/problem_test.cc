@@ -1,4 +1,5 @@
-// tests/kernels/conv/problem_test.cc: what descriptions are refused with which words, derived sizes, taps.
+// tests/kernels/conv/problem_test.cc: what descriptions are refused with which words, derived
+// sizes, taps.
 #include "kernels/conv/problem.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,8 @@ using testing::Random;
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
 ConvDesc Plain() {
-  return {.n = 2, .groups = 2, .ic = 8, .oc = 12, .in = {9, 11}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}};
+  return {
+      .n = 2, .groups = 2, .ic = 8, .oc = 12, .in = {9, 11}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}};
 }
 
 PostOp OfKind(int kind) {
@@ -39,9 +41,9 @@ std::string Refusal(const std::function<void(ConvDesc&)>& change) {
   return std::string(problem.status().message());
 }
 
-#define EXPECT_REFUSED(change, words)                                                     \
-  do {                                                                                    \
-    const std::string message = Refusal([](ConvDesc& d) { change; });                     \
+#define EXPECT_REFUSED(change, words)                                                      \
+  do {                                                                                     \
+    const std::string message = Refusal([](ConvDesc& d) { change; });                      \
     EXPECT_NE(message.find(words), std::string::npos) << #change << " gives: " << message; \
   } while (false)
 #define EXPECT_ACCEPTED(change) EXPECT_EQ(Refusal([](ConvDesc& d) { change; }), "") << #change
@@ -83,8 +85,13 @@ TEST(Validate, OutputSizes) {
       {{100, 100}, {3, 3}, {40, 40}, {1, 1}, {}, {3, 3}},
   };
   for (const Row& row : rows) {
-    const auto problem = Validate({.ic = 1, .oc = 1, .in = row.in, .kernel = row.kernel,
-                                   .stride = row.stride, .dilation = row.dilation, .pad = row.pad});
+    const auto problem = Validate({.ic = 1,
+                                   .oc = 1,
+                                   .in = row.in,
+                                   .kernel = row.kernel,
+                                   .stride = row.stride,
+                                   .dilation = row.dilation,
+                                   .pad = row.pad});
     ASSERT_TRUE(problem.ok()) << problem.status().message();
     EXPECT_EQ((Size2{problem->oh, problem->ow}), row.out) << row.in.h << "x" << row.in.w;
   }
@@ -151,8 +158,13 @@ TEST(Validate, RefusesWhatOverflows) {
 
 TEST(Validate, OneDimensionalHugeDilation) {
   // dilation 2^31 on a row of 10 is refused, not wrapped to a negative number.
-  const auto problem = Validate({.n = 10, .ic = 10, .oc = 2, .in = {1, 9}, .kernel = {1, 9},
-                                 .dilation = {1, int64_t{1} << 31}, .pad = {0, 4, 0, 4}});
+  const auto problem = Validate({.n = 10,
+                                 .ic = 10,
+                                 .oc = 2,
+                                 .in = {1, 9},
+                                 .kernel = {1, 9},
+                                 .dilation = {1, int64_t{1} << 31},
+                                 .pad = {0, 4, 0, 4}});
   ASSERT_FALSE(problem.ok());
   EXPECT_NE(problem.status().message().find("kernel.w: 9"), std::string::npos);
 }
@@ -224,7 +236,8 @@ TEST(ResidualStrides, DefaultToTheDestination) {
   ConvDesc desc = Plain();
   desc.n = 1;
   desc.dst.strides = Strides{.n = 0, .c = 1, .h = 11 * 32, .w = 32};
-  desc.post_ops = {PostOp::ResidualAdd(), PostOp::ResidualAdd({.n = -1, .c = 1, .h = 11 * 64, .w = 64})};
+  desc.post_ops = {PostOp::ResidualAdd(),
+                   PostOp::ResidualAdd({.n = -1, .c = 1, .h = 11 * 64, .w = 64})};
   const auto problem = Validate(desc);
   ASSERT_TRUE(problem.ok());
   EXPECT_EQ(ResidualStrides(*problem, desc.post_ops[0]), problem->dst);
@@ -237,7 +250,8 @@ TEST(DenseStrides, OfEveryLayout) {
   EXPECT_EQ(DenseStrides(Layout::kNchw, 20, 5, 7), (Strides{.n = 700, .c = 35, .h = 7, .w = 1}));
   EXPECT_EQ(DenseStrides(Layout::kNchw16c, 20, 5, 7),
             (Strides{.n = 1120, .c = 560, .h = 112, .w = 16}));
-  EXPECT_EQ(DenseStrides(Layout::kNchw8c, 20, 5, 7), (Strides{.n = 840, .c = 280, .h = 56, .w = 8}));
+  EXPECT_EQ(DenseStrides(Layout::kNchw8c, 20, 5, 7),
+            (Strides{.n = 840, .c = 280, .h = 56, .w = 8}));
   EXPECT_EQ(Offset(DenseStrides(Layout::kNchw16c, 20, 5, 7), Layout::kNchw16c, 1, 17, 2, 3),
             1120 + 560 + 1 + 2 * 112 + 3 * 16);
 }

@@ -1,5 +1,5 @@
-// tests/kernels/conv/reference_test.cc: the oracle against numbers worked out by hand, and its plan against
-// the oracle in every layout. Everything else is compared with this.
+// tests/kernels/conv/reference_test.cc: the oracle against numbers worked out by hand, and its plan
+// against the oracle in every layout. Everything else is compared with this.
 #include "kernels/conv/reference/reference.h"
 
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ std::vector<float> Reference(const ConvDesc& desc, const std::vector<float>& src
   const auto packed = conv->PackWeights(weights.data(), bias.empty() ? nullptr : bias.data());
   const Size2 out = conv->output_size();
   const int64_t block = ChannelBlock(desc.dst.layout);
-  std::vector<float> dst(static_cast<size_t>(desc.n * (desc.oc + block - 1) / block * block * out.h * out.w),
-                         -777.0f);
+  std::vector<float> dst(
+      static_cast<size_t>(desc.n * (desc.oc + block - 1) / block * block * out.h * out.w), -777.0f);
   RunOptions options;
   options.residuals = residuals;
   const Status status = conv->Run(src.data(), *packed, dst.data(), options);
@@ -64,31 +64,40 @@ TEST(Reference, PaddingCountsAsZero) {
             (std::vector<float>{10, 10, 10, 10}));
   ConvDesc uneven = desc;
   uneven.pad = {2, 0, 0, 1};  // top, left, bottom, right
-  EXPECT_EQ(Reference(uneven, {1, 2, 3, 4}, std::vector<float>(9, 1)),
-            (std::vector<float>{3, 10}));
+  EXPECT_EQ(Reference(uneven, {1, 2, 3, 4}, std::vector<float>(9, 1)), (std::vector<float>{3, 10}));
 }
 
 TEST(Reference, StridesDilationGroups) {
-  ConvDesc desc{.groups = 2, .ic = 2, .oc = 4, .in = {1, 5}, .kernel = {1, 2}, .stride = {1, 2},
+  ConvDesc desc{.groups = 2,
+                .ic = 2,
+                .oc = 4,
+                .in = {1, 5},
+                .kernel = {1, 2},
+                .stride = {1, 2},
                 .dilation = {1, 2}};
   // NHWC: channel 0 holds 1 3 5 7 9, channel 1 holds 2 4 6 8 10.
   EXPECT_EQ(Reference(desc, Counting(10), {1, 10, 2, 20, 3, 30, 4, 40}, {100, 200, 300, 400}),
-            (std::vector<float>{151, 302, 300 + 186.0f, 400 + 248.0f,    // 1 + 50, 2 * that; 2 and 6
+            (std::vector<float>{151, 302, 300 + 186.0f, 400 + 248.0f,  // 1 + 50, 2 * that; 2 and 6
                                 195, 390, 300 + 318.0f, 400 + 424.0f}));  // 5 and 9; 6 and 10
 }
 
 TEST(Reference, AllOnesGiveTheNumberOfTaps) {
   // 1x3x64x64 of ones by 5x5 of ones: 75 inside.
   const ConvDesc desc{.ic = 3, .oc = 8, .in = {64, 64}, .kernel = {5, 5}};
-  for (const float value : Reference(desc, std::vector<float>(3 * 64 * 64, 1),
-                                     std::vector<float>(8 * 75, 1))) {
+  for (const float value :
+       Reference(desc, std::vector<float>(3 * 64 * 64, 1), std::vector<float>(8 * 75, 1))) {
     ASSERT_EQ(value, 75);
   }
 }
 
 TEST(Reference, OnlyPaddingGivesBiasThenPostOps) {
   // Kernel of 125 rows and stride 2 over a single pixel: out column c reads 2c - 63, never 0.
-  ConvDesc desc{.ic = 2, .oc = 2, .in = {1, 1}, .kernel = {1, 1}, .stride = {1, 2}, .pad = {0, 63, 0, 63},
+  ConvDesc desc{.ic = 2,
+                .oc = 2,
+                .in = {1, 1},
+                .kernel = {1, 1},
+                .stride = {1, 2},
+                .pad = {0, 63, 0, 63},
                 .post_ops = {PostOp::Relu()}};
   const auto dst = Reference(desc, {kNaN, kNaN}, {1, 1, 1, 1}, {5, -5});
   ASSERT_EQ(dst.size(), 128u);
@@ -96,8 +105,8 @@ TEST(Reference, OnlyPaddingGivesBiasThenPostOps) {
 }
 
 TEST(Reference, OneValidTap) {
-  const ConvDesc desc{.ic = 1, .oc = 1, .in = {1, 1}, .kernel = {3, 3}, .stride = {2, 2},
-                      .pad = {1, 1, 1, 1}};
+  const ConvDesc desc{
+      .ic = 1, .oc = 1, .in = {1, 1}, .kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1, 1, 1}};
   EXPECT_EQ(Reference(desc, {3}, Counting(9)), std::vector<float>{15});
 }
 
@@ -111,8 +120,8 @@ TEST(Reference, NanComesFromRealTapsOnly) {
 }
 
 TEST(Reference, LanesBehindTheLastChannelAreZeroAndNeverRead) {
-  ConvDesc desc{.ic = 3, .oc = 2, .in = {1, 1}, .src = {Layout::kNchw8c, {}},
-                .dst = {Layout::kNchw16c, {}}};
+  ConvDesc desc{
+      .ic = 3, .oc = 2, .in = {1, 1}, .src = {Layout::kNchw8c, {}}, .dst = {Layout::kNchw16c, {}}};
   const std::vector<float> src{1, 2, 3, kNaN, kInf, kNaN, kNaN, kNaN};
   const auto dst = Reference(desc, src, {1, 1, 1, 1, 10, 100});
   ASSERT_EQ(dst.size(), 16u);
@@ -186,7 +195,8 @@ TEST(ReferencePlan, SameBitsForAnyThreadCountAndSplit) {
   ConvDesc desc{.n = 3, .ic = 20, .oc = 7, .in = {9, 9}, .kernel = {3, 3}, .pad = {1, 1, 1, 1}};
   const auto run = [&](int threads, ParallelFor* pool) {
     ConvTester tester(desc);
-    EXPECT_TRUE(tester.Algorithm("reference").Data(DataKind::kReal).Threads(threads).Pool(pool).Run());
+    EXPECT_TRUE(
+        tester.Algorithm("reference").Data(DataKind::kReal).Threads(threads).Pool(pool).Run());
     return tester.output();
   };
   const auto one = run(1, nullptr);
@@ -200,10 +210,18 @@ TEST(ReferencePlan, SameBitsForAnyThreadCountAndSplit) {
 }
 
 TEST(ReferencePlan, ResidualInPlace) {
-  EXPECT_TRUE(ConvTester({.n = 2, .ic = 5, .oc = 9, .in = {6, 5}, .kernel = {3, 3}, .pad = {1, 1, 1, 1},
+  EXPECT_TRUE(ConvTester({.n = 2,
+                          .ic = 5,
+                          .oc = 9,
+                          .in = {6, 5},
+                          .kernel = {3, 3},
+                          .pad = {1, 1, 1, 1},
                           .dst = {Layout::kNchw8c, {}},
                           .post_ops = {PostOp::ResidualAdd(), PostOp::Relu()}})
-                  .Algorithm("reference").ResidualInPlace().Threads(3).Run());
+                  .Algorithm("reference")
+                  .ResidualInPlace()
+                  .Threads(3)
+                  .Run());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// tests/kernels/cost/conv_cost_test.cc: the closed forms against loops over everything, and known figures.
+// tests/kernels/cost/conv_cost_test.cc: the closed forms against loops over everything, and known
+// figures.
 #include "kernels/cost/conv_cost.h"
 
 #include <gtest/gtest.h>
@@ -41,8 +42,8 @@ TEST(CountAxis, AgreesWithASearch) {
     axis.stride = random.Between(1, 9);
     axis.dilation = random.Between(1, 9);
     axis.pad_begin = random.Between(0, 25);
-    const int64_t room = axis.in + axis.pad_begin + random.Between(0, 25) -
-                         axis.dilation * (axis.kernel - 1) - 1;
+    const int64_t room =
+        axis.in + axis.pad_begin + random.Between(0, 25) - axis.dilation * (axis.kernel - 1) - 1;
     if (room < 0) continue;
     axis.out = room / axis.stride + 1;
     const AxisCounts got = CountAxis(axis), want = CountBySearch(axis);
@@ -73,9 +74,9 @@ ConvCost CostBySearch(const ConvProblem& problem) {
   }
   cost.flops_valid = 2 * cost.macs_valid;
   cost.src_bytes = 4.0 * static_cast<double>(desc.n * desc.ic) * static_cast<double>(pixels.size());
-  cost.weights_bytes = 4.0 * (static_cast<double>(desc.oc * problem.ic_g) *
-                                  static_cast<double>(taps.size()) +
-                              (desc.bias ? static_cast<double>(desc.oc) : 0));
+  cost.weights_bytes =
+      4.0 * (static_cast<double>(desc.oc * problem.ic_g) * static_cast<double>(taps.size()) +
+             (desc.bias ? static_cast<double>(desc.oc) : 0));
   return cost;
 }
 
@@ -106,8 +107,13 @@ TEST(CostOf, AgreesWithASearch) {
 
 TEST(CostOf, KnownLayer) {
   // 64 channels of 56x56 by 3x3: the figures that papers print are nominal.
-  const auto cost = CostOf({.ic = 64, .oc = 64, .in = {56, 56}, .kernel = {3, 3}, .pad = {1, 1, 1, 1},
-                            .bias = true, .post_ops = {PostOp::ResidualAdd(), PostOp::Relu()}});
+  const auto cost = CostOf({.ic = 64,
+                            .oc = 64,
+                            .in = {56, 56},
+                            .kernel = {3, 3},
+                            .pad = {1, 1, 1, 1},
+                            .bias = true,
+                            .post_ops = {PostOp::ResidualAdd(), PostOp::Relu()}});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->flops_nominal, 2.0 * 64 * 64 * 9 * 56 * 56);
   EXPECT_EQ(cost->flops_valid, 2.0 * 64 * 64 * (3 * 56 - 2) * (3 * 56 - 2));
@@ -129,8 +135,13 @@ TEST(CostOf, PointwiseWithStrideReadsAQuarter) {
 
 TEST(CostOf, TapsThatNeverHitCostNothing) {
   // Every tap lies in the padding: the coordinate is odd, the image has one pixel at 0.
-  const auto cost = CostOf({.n = 100, .ic = 64, .oc = 64, .in = {1, 1}, .kernel = {1, 1},
-                            .stride = {1, 2}, .pad = {0, 63, 0, 63}});
+  const auto cost = CostOf({.n = 100,
+                            .ic = 64,
+                            .oc = 64,
+                            .in = {1, 1},
+                            .kernel = {1, 1},
+                            .stride = {1, 2},
+                            .pad = {0, 63, 0, 63}});
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->flops_valid, 0);
   EXPECT_EQ(cost->src_bytes, 0);
@@ -140,8 +151,8 @@ TEST(CostOf, TapsThatNeverHitCostNothing) {
 }
 
 TEST(CostOf, BlockedLayoutsOccupyWholeBlocks) {
-  const ConvDesc desc{.ic = 17, .oc = 3, .in = {4, 4}, .src = {Layout::kNchw16c, {}},
-                      .dst = {Layout::kNchw8c, {}}};
+  const ConvDesc desc{
+      .ic = 17, .oc = 3, .in = {4, 4}, .src = {Layout::kNchw16c, {}}, .dst = {Layout::kNchw8c, {}}};
   const auto cost = CostOf(desc);
   ASSERT_TRUE(cost.ok());
   EXPECT_EQ(cost->src_bytes, 4.0 * 17 * 16);
@@ -165,8 +176,12 @@ TEST(CostOf, AnswersForAnySizeAtOnce) {
   EXPECT_EQ(cost->src_bytes, 4 * 0x1p41);
   EXPECT_EQ(cost->weights_bytes, 4 * 0x1p40);
   // Coprime stride and dilation of a billion.
-  EXPECT_TRUE(CostOf({.ic = 1, .oc = 1, .in = {1, int64_t{1} << 50}, .kernel = {1, 1 << 20},
-                      .stride = {1, 1000000007}, .dilation = {1, 998244353}})
+  EXPECT_TRUE(CostOf({.ic = 1,
+                      .oc = 1,
+                      .in = {1, int64_t{1} << 50},
+                      .kernel = {1, 1 << 20},
+                      .stride = {1, 1000000007},
+                      .dilation = {1, 998244353}})
                   .ok());
 }
 
