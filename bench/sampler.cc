@@ -30,8 +30,10 @@ int64_t CalibrateInner(Stopwatch& watch, const Work& work, double sample_us) {
   int64_t calls = 1;
   while (call_us * static_cast<double>(calls) < sample_us && calls < kMaxInner) {
     const double wanted = sample_us / std::max(call_us, 1e-3);
-    calls = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(wanted)), calls + 1,
-                                std::min<int64_t>(calls * 10, kMaxInner));
+    // At least an eighth more, so that a clock too coarse for the work ends the search, too.
+    calls = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(wanted)), calls + calls / 8 + 1,
+                                calls * 10);
+    calls = std::min(calls, kMaxInner);
     const double first = ElapsedUs(watch, work, calls), second = ElapsedUs(watch, work, calls);
     call_us = std::min(first, second) / static_cast<double>(calls);
   }

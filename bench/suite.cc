@@ -171,16 +171,13 @@ Result<std::vector<SuiteCase>> LoadCases(const std::string& argument) {
   if (argument.starts_with('@')) return LoadSuite(argument);
   std::error_code error;
   if (std::filesystem::exists(argument, error)) return LoadSuiteFile(argument);
-  // Something that looks like a path is a missing file rather than a bad descriptor.
-  const size_t name_start = argument.find('n');
-  if (argument.substr(0, name_start).find_first_of("/.") != std::string::npos ||
-      argument.ends_with(".txt")) {
-    return Status::InvalidArgument("file: '" + argument + "' does not exist");
-  }
   Result<Descriptor> descriptor = ParseDescriptor(argument);
   if (!descriptor.ok()) {
+    const bool like_a_path = argument.find_first_of("/.") != std::string::npos;
     return Status(descriptor.status().code(),
-                  "descriptor: '" + argument + "': " + std::string(descriptor.status().message()));
+                  (like_a_path ? "file: '" + argument + "' does not exist; as a descriptor: "
+                               : "descriptor: '" + argument + "': ") +
+                      std::string(descriptor.status().message()));
   }
   std::vector<SuiteCase> cases(1);
   cases[0].descriptor = std::move(descriptor).value();

@@ -1,0 +1,77 @@
+// Tests of bench/report_table: terminal table, Markdown, CSV.
+#include "bench/report_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "tests/bench/sample_cases.h"
+
+namespace rafter::bench {
+namespace {
+
+TEST(ReportTable, ShowsEverythingThatMatters) {
+  std::vector<CaseResult> cases = MakeCases();
+  cases[0].efficiency = 1.2;
+  const Summary summary = SummarizeCases(cases);
+  TableOptions options;
+  options.versus = true;
+  options.baseline = "oneDNN 2.6.3";
+  options.baseline_too_old = true;
+  const std::string header = TableHeader(options);
+  EXPECT_NE(header.find("too old"), std::string::npos);
+  EXPECT_NE(header.find("time us"), std::string::npos);
+  EXPECT_NE(TableRow(cases[0], options).find("OVER ROOF"), std::string::npos);
+  EXPECT_NE(TableRow(cases[1], options).find("SLOWER"), std::string::npos);
+  EXPECT_NE(TableRow(cases[4], options).find("error: wrong output"), std::string::npos);
+  const std::string footer = TableFooter(cases, summary, options);
+  EXPECT_NE(footer.find("geomean"), std::string::npos);
+  EXPECT_NE(footer.find("1 wins, 1 ties, 1 losses"), std::string::npos);
+  EXPECT_NE(footer.find("1 of 6 cases failed"), std::string::npos);
+  EXPECT_EQ((header + footer).find('\x1b'), std::string::npos);
+  options.color = true;
+  EXPECT_NE(TableRow(cases[1], options).find('\x1b'), std::string::npos);
+}
+
+TEST(ReportTable, MarkdownRowsHaveTheHeadersWidth) {
+  std::vector<CaseResult> cases = MakeCases();
+  cases[0].name = "a|b";
+  TableOptions options;
+  options.versus = true;
+  options.baseline = "oneDNN 3.12.1";
+  std::istringstream lines(WriteMarkdown(cases, SummarizeCases(cases), options));
+  std::string line;
+  std::vector<size_t> widths;
+  while (std::getline(lines, line)) {
+    if (line.empty() || line[0] != '|') continue;
+    size_t bars = 0;
+    for (size_t i = 0; i < line.size(); ++i)
+      bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+    widths.push_back(bars);
+  }
+  ASSERT_EQ(widths.size(), cases.size() + 2);
+  for (size_t width : widths) EXPECT_EQ(width, widths[0]);
+}
+
+TEST(ReportTable, CsvQuotesAndHasAllColumns) {
+  std::vector<CaseResult> cases = MakeCases();
+  cases[0].name = "a,\"b\"";
+  const std::string csv = WriteCsv(cases);
+  EXPECT_NE(csv.find("\"a,\"\"b\"\"\""), std::string::npos);
+  EXPECT_EQ(csv.rfind("descriptor,name,layout,threads,isa,", 0), 0u);
+  EXPECT_NE(csv.find("time_median_us"), std::string::npos);
+  std::istringstream lines(csv);
+  std::string line;
+  std::vector<long> commas;
+  while (std::getline(lines, line)) {
+    if (line.find('"') == std::string::npos) {
+      commas.push_back(std::count(line.begin(), line.end(), ','));
+    }
+  }
+  ASSERT_EQ(commas.size(), cases.size());  // all but the quoted one
+  for (long count : commas) EXPECT_EQ(count, commas[0]);
+}
+
+}  // namespace
+}  // namespace rafter::bench
