@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <numeric>
 #include <string>
 
 #include "roofline/stream_kernel.h"
 #include "roofline/team_timer.h"
+#include "runtime/parallel.h"
 
 namespace rafter::roofline {
 namespace {
@@ -17,6 +20,8 @@ namespace {
 // Long enough for the clock's 25 ns, short enough to fall between two scheduler ticks; teams need
 // more, since their members do not start at the same moment.
 constexpr double kBatchNs = 30'000, kTeamBatchNs = 300'000;
+// Arrays from twice this size on are timed in slices of about 2 MiB.
+constexpr int64_t kSliceBlocks = (int64_t{2} << 20) / kStreamBlockBytes;
 constexpr size_t kMinBatches = 3, kMaxBatches = 2'000;
 constexpr size_t kHugePage = size_t{2} << 20;
 
@@ -102,6 +107,12 @@ StreamArgs ArgsFor(std::byte* part, Mix mix, int64_t blocks) {
   return args;
 }
 
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 class Sweep {
  public:
   Sweep(const SweepOptions& options, ParallelFor* pool, const Arena& arena)
@@ -127,6 +138,15 @@ class Sweep {
   }
 
  private:
+  struct Loop {
+    StreamFunction* kernel;
+    Mix mix;
+    int64_t array_blocks;  // of each array of one thread
+  };
+  struct PassTimes {
+    double best, median;  // ns
+  };
+
   double PointsInAll() const {
     double all = 0;
     for (const double footprint : options_.footprints) {
@@ -137,33 +157,88 @@ class Sweep {
     return all;
   }
 
-  double RunNs(StreamFunction* kernel, Mix mix, int64_t blocks, int64_t passes) noexcept {
+  // One run of all threads over blocks [begin, begin + blocks) of their arrays of `array_blocks`.
+  double RunNs(const Loop& loop, int64_t begin, int64_t blocks, int64_t passes) noexcept {
     return timer_.RunNs([&](int thread) noexcept {
-      StreamArgs args = ArgsFor(arena_.part(thread), mix, blocks);
+      StreamArgs args = ArgsFor(arena_.part(thread), loop.mix, loop.array_blocks);
+      const int64_t offset = begin * kStreamBlockBytes;
+      args.a += offset;
+      args.b += offset;
+      args.dst += offset;
+      args.blocks = blocks;
       args.passes = passes;
-      kernel(&args);
+      loop.kernel(&args);
     });
+  }
+
+  // How many passes fill a batch. Grows from one pass, and looks twice at each step: a single
+  // preempted run must not pass for a slow memory.
+  int64_t PassesFor(const Loop& loop) noexcept {
+    constexpr int kSteps = 6;
+    constexpr double kMostGrowth = 64;
+    const double batch_ns = options_.threads > 1 ? kTeamBatchNs : kBatchNs;
+    int64_t passes = 1;
+    for (int step = 0; step < kSteps; ++step) {
+      const double first = RunNs(loop, 0, loop.array_blocks, passes);
+      const double ns = std::min(first, RunNs(loop, 0, loop.array_blocks, passes));
+      if (ns >= batch_ns / 2) break;
+      const double growth = std::min(kMostGrowth, batch_ns / ns);
+      passes = std::llround(std::ceil(static_cast<double>(passes) * growth));
+    }
+    return passes;
+  }
+
+  // Calls round() at least kMinBatches times, then until the time of a point is used up.
+  template <typename Round>
+  void Repeat(const Round& round) const {
+    const int64_t deadline = NowNs() + std::llround(options_.point_us * 1000);
+    for (size_t rounds = 0; rounds < kMaxBatches; ++rounds) {
+      if (rounds >= kMinBatches && NowNs() >= deadline) return;
+      round();
+    }
+  }
+
+  PassTimes ShortPasses(const Loop& loop) {
+    const int64_t passes = PassesFor(loop);
+    std::vector<double> times;
+    Repeat([&] {
+      times.push_back(RunNs(loop, 0, loop.array_blocks, passes) / static_cast<double>(passes));
+    });
+    return {*std::min_element(times.begin(), times.end()), Median(times)};
+  }
+
+  // A pass of several milliseconds never is undisturbed on a busy machine. So it is timed in
+  // slices, and the best pass is the sum of each slice's best time; not the best slice, which might
+  // lie in a cache.
+  PassTimes LongPasses(const Loop& loop) {
+    const int64_t slices = loop.array_blocks / kSliceBlocks;
+    std::vector<double> best(static_cast<size_t>(slices), std::numeric_limits<double>::infinity());
+    std::vector<double> times;
+    Repeat([&] {
+      double sum = 0;
+      for (int64_t s = 0; s < slices; ++s) {
+        const Range range = SplitRange(loop.array_blocks, slices, s);
+        const double ns = RunNs(loop, range.begin, range.end - range.begin, 1);
+        best[static_cast<size_t>(s)] = std::min(best[static_cast<size_t>(s)], ns);
+        sum += ns;
+      }
+      times.push_back(sum);
+    });
+    return {std::accumulate(best.begin(), best.end(), 0.0), Median(times)};
   }
 
   BandwidthPoint Point(StreamFunction* kernel, Mix mix, double footprint) {
     const MixShape shape = ShapeOf(mix);
     const double array_bytes = footprint / options_.threads / shape.arrays;
-    const int64_t blocks = std::max<int64_t>(1, std::llround(array_bytes / kStreamBlockBytes));
-    const double pass_bytes = static_cast<double>(blocks * kStreamBlockBytes) * options_.threads;
-    const double batch_ns = options_.threads > 1 ? kTeamBatchNs : kBatchNs;
-    RunNs(kernel, mix, blocks, 1);  // brings the footprint into the caches
-    const double pass_ns = std::max(20.0, RunNs(kernel, mix, blocks, 3) / 3);
-    const int64_t passes = std::max<int64_t>(1, std::llround(batch_ns / pass_ns));
-    std::vector<double> pass_times;
-    const int64_t deadline = NowNs() + std::llround(options_.point_us * 1000);
-    do {
-      pass_times.push_back(RunNs(kernel, mix, blocks, passes) / static_cast<double>(passes));
-    } while (pass_times.size() < kMinBatches ||
-             (pass_times.size() < kMaxBatches && NowNs() < deadline));
-    std::sort(pass_times.begin(), pass_times.end());
+    const Loop loop{kernel, mix,
+                    std::max<int64_t>(1, std::llround(array_bytes / kStreamBlockBytes))};
+    RunNs(loop, 0, loop.array_blocks, 1);  // brings the footprint into the caches
+    const PassTimes ns =
+        loop.array_blocks >= 2 * kSliceBlocks ? LongPasses(loop) : ShortPasses(loop);
+    const double pass_bytes =
+        static_cast<double>(loop.array_blocks * kStreamBlockBytes) * options_.threads;
     const double explicit_bytes = pass_bytes * shape.streams;  // bytes/ns = GB/s
-    return {pass_bytes * shape.arrays, explicit_bytes / pass_times.front(),
-            explicit_bytes / pass_times[pass_times.size() / 2]};
+    return {pass_bytes * shape.arrays, explicit_bytes / ns.best, explicit_bytes / ns.median};
   }
 
   const SweepOptions& options_;

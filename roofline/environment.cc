@@ -136,6 +136,7 @@ Environment ReadEnvironment() {
 
 std::string Fingerprint(const Environment& environment) {
   std::ostringstream text;
+  text.precision(17);
   const CpuIdentity& cpu = environment.cpu;
   text << kProbeVersion << '|' << cpu.vendor << '|' << cpu.model_name << '|' << cpu.microcode << '|'
        << cpu.family << '|' << cpu.model << '|' << cpu.stepping << '|' << IsaName(cpu.isa_detected)

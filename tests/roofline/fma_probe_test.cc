@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <xmmintrin.h>
 
-#include <algorithm>
+#include <memory>
 
 #include "roofline/clock_probe.h"
 #include "tests/support/for_each_isa.h"
@@ -40,20 +40,25 @@ TEST(FmaProbe, EveryKindHasASpeed) {
   });
 }
 
+int LanesOf(Isa isa) { return isa >= Isa::kAvx512 ? 16 : 8; }
+
 TEST(FmaProbe, FewChainsCannotHideTheLatency) {
   ForEachIsa([](Isa isa) {
-    // Latency 4 or 5 on two pipes needs 8 or 10 chains. On one pipe four chains may be enough.
     EXPECT_TRUE(OneOf(10, [&] {
+      const Result<ClockEstimate> clock = MeasureClock();
+      if (!clock.ok() || clock->imul_ghz <= 0) return false;
       const double full = MustMeasure(isa, FmaKind::kFma, 0);
+      // Latency 4 or 5 on two pipes needs 8 or 10 chains; on one pipe four may be enough.
+      const bool two_pipes = full / clock->imul_ghz > 1.5 * 2 * LanesOf(isa);
       return MustMeasure(isa, FmaKind::kFma, 1) <= 0.3 * full &&
-             MustMeasure(isa, FmaKind::kFma, 4) <= 1.02 * full;
+             MustMeasure(isa, FmaKind::kFma, 4) <= (two_pipes ? 0.75 : 1.02) * full;
     }));
   });
 }
 
 TEST(FmaProbe, FlopsPerCycleArePossible) {
   ForEachIsa([](Isa isa) {
-    const int lanes = isa >= Isa::kAvx512 ? 16 : 8;
+    const int lanes = LanesOf(isa);
     EXPECT_TRUE(OneOf(10, [&] {
       const Result<ClockEstimate> clock = MeasureClock();
       if (!clock.ok() || clock->imul_ghz <= 0) return false;

@@ -150,7 +150,7 @@ TEST(MixBandwidth, NonTemporalStoresRaiseTheRoofOnlyWhereTheyWereMeasured) {
   Roofs roofs = MadeUpMachine().roofs;
   roofs.curves.push_back(
       {Isa::kAvx2, 1, Mix::kCopy, true, {{16 * kMiB, 41, 41}, {256 * kMiB, 25, 25}}});
-  EXPECT_DOUBLE_EQ(MixBandwidth(roofs, Isa::kAvx2, 1, 0.5, 256 * kMiB), 25);
+  EXPECT_DOUBLE_EQ(MixBandwidth(roofs, Isa::kAvx2, 1, 0.5, 400 * kMiB), 25);
   EXPECT_DOUBLE_EQ(MixBandwidth(roofs, Isa::kAvx2, 1, 0.5, 4 * kMiB), 40);
   EXPECT_DOUBLE_EQ(MixBandwidth(roofs, Isa::kAvx2, 1, 0.5, 14 * kMiB), 41);
 }
