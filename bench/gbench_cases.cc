@@ -1,6 +1,9 @@
 // bench/gbench_cases.cc: see gbench_cases.h.
 #include "bench/gbench_cases.h"
 
+#include <string_view>
+#include <utility>
+
 #include "bench/descriptor.h"
 #include "kernels/conv/dispatch.h"
 
@@ -21,22 +24,27 @@ constexpr size_t kLayersPerFamily = 3;
 // Plain loops need seconds for a full-sized layer.
 constexpr const char* kReferenceLayer = "mb1ic16ih14oc32oh14kh3ph1";
 
-// Whether the algorithm takes the layer with kernels of exactly this set.
+// Whether exactly this algorithm takes the layer with kernels of exactly this set.
 bool Takes(const GbenchCase& candidate) {
   const Result<Conv> conv = candidate.Create();
-  return conv.ok() && conv->isa() == candidate.isa;
+  return conv.ok() && conv->isa() == candidate.isa && conv->algorithm() == candidate.algorithm;
 }
 
+// The first layers that the family takes in the first layout in which it takes any.
 void AddFamily(const char* algorithm, Isa isa, std::vector<GbenchCase>& cases) {
   size_t taken = 0;
-  for (const char* layer : kLayers) {
-    if (isa == Isa::kNone && std::string_view(layer) != kReferenceLayer) continue;
-    const Result<Descriptor> descriptor = ParseDescriptor(layer);
-    if (!descriptor.ok()) continue;
-    GbenchCase candidate{algorithm, isa, layer, descriptor->desc};
-    if (!Takes(candidate)) continue;
-    cases.push_back(std::move(candidate));
-    if (++taken == kLayersPerFamily) return;
+  for (Layout layout : {Layout::kNhwc, Layout::kNchw, Layout::kNchw16c, Layout::kNchw8c}) {
+    for (const char* layer : kLayers) {
+      if (isa == Isa::kNone && std::string_view(layer) != kReferenceLayer) continue;
+      const Result<Descriptor> descriptor = ParseDescriptor(layer);
+      if (!descriptor.ok()) continue;
+      GbenchCase candidate{algorithm, isa, layer, descriptor->desc};
+      candidate.desc.src.layout = candidate.desc.dst.layout = layout;
+      if (!Takes(candidate)) continue;
+      cases.push_back(std::move(candidate));
+      if (++taken == kLayersPerFamily) return;
+    }
+    if (taken > 0) return;
   }
 }
 

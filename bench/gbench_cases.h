@@ -19,7 +19,7 @@ struct GbenchCase {
   std::string descriptor;
   ConvDesc desc;
 
-  // "direct/avx2/mb1ic64ih56oc64oh56kh3ph1"
+  // "direct/avx2/NHWC/mb1ic64ih56oc64oh56kh3ph1"
   std::string name() const;
   // With the process capped to `isa`; one thread.
   Result<Conv> Create() const;

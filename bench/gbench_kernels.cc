@@ -22,8 +22,11 @@ constexpr double kProbeUs = 1000;
 
 // Roofs of the day, measured roughly when there are none. Null where they cannot be measured.
 const roofline::Machine* MachineWithRoofs() {
-  static const Result<roofline::LocalMachineResult> local =
-      roofline::LocalMachine({.threads = {1}, .quick = true});
+  static const Result<roofline::LocalMachineResult> local = [] {
+    roofline::LocalMachineOptions options;
+    options.quick = true;
+    return roofline::LocalMachine(options);
+  }();
   return local.ok() ? &local->machine : nullptr;
 }
 
@@ -49,8 +52,9 @@ class PreparedCall {
     if (!conv.ok()) return conv.status();
     conv_ = std::make_unique<Conv>(std::move(conv).value());
     const ConvDesc& desc = one.desc;
-    src_ = TensorBuffer(static_cast<size_t>(desc.n * desc.ic * desc.in.h * desc.in.w));
-    dst_ = TensorBuffer(static_cast<size_t>(desc.n * desc.oc * problem->oh * problem->ow));
+    // The tensors are dense: the stride of an image is its size, lanes of blocked layouts included.
+    src_ = TensorBuffer(static_cast<size_t>(desc.n * problem->src.n));
+    dst_ = TensorBuffer(static_cast<size_t>(desc.n * problem->dst.n));
     TensorBuffer weights(
         static_cast<size_t>(desc.oc * problem->ic_g * desc.kernel.h * desc.kernel.w));
     scratch_ = TensorBuffer(conv_->scratch_bytes() / sizeof(float) + 1);

@@ -1,0 +1,53 @@
+// cli/arguments.h: option values from text. Every error has one form and names option, value and what is
+// allowed: "--threads: '0' is not allowed; allowed: 1 to 2, or a list such as 1,2".
+#ifndef RAFTER_CLI_ARGUMENTS_H_
+#define RAFTER_CLI_ARGUMENTS_H_
+
+#include <cstdint>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rafter/conv.h"
+#include "rafter/cpu.h"
+#include "rafter/post_ops.h"
+#include "rafter/status.h"
+#include "rafter/tensor.h"
+
+namespace rafter::cli {
+
+// The error itself, for checks that live elsewhere.
+Status NotAllowed(std::string_view option, std::string_view value, std::string_view allowed);
+
+Result<int64_t> ParseInteger(std::string_view option, std::string_view text, int64_t low,
+                             int64_t high);
+
+// "2" or "1,2"; each from 1 to `available`, none twice.
+Result<std::vector<int>> ParseThreads(std::string_view text, int available);
+
+// "nhwc", "nchw", "nchw16c", "nchw8c"; upper case too.
+Result<Layout> ParseLayout(std::string_view text);
+
+// A set that this machine has.
+Result<Isa> ParseIsaOption(std::string_view text);
+
+// "default", "strict".
+Result<Accuracy> ParseAccuracy(std::string_view text);
+
+// The name of an algorithm of the library; empty is allowed.
+Result<std::string> ParseAlgorithm(std::string_view text);
+
+// "90s", "3m", "1h", "500ms"; at least 1 ms, at most 24 hours. In microseconds.
+Result<double> ParseDuration(std::string_view option, std::string_view text);
+
+// A regular expression (ECMAScript); matches anywhere in a text.
+Result<std::regex> ParseFilter(std::string_view text);
+
+// "relu+clip:0:6+residual_add": names of rafter/post_ops.h, parameters behind colons, and the short names
+// relu6, silu and sum. A channel_scale has `oc` factors of one. Empty: none.
+Result<PostOps> ParsePostOps(std::string_view text, int64_t oc);
+
+}  // namespace rafter::cli
+
+#endif  // RAFTER_CLI_ARGUMENTS_H_

@@ -1,0 +1,62 @@
+// cli/bench_outputs.cc: see bench_outputs.h.
+#include "cli/bench_outputs.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/summary.h"
+#include "cli/arguments.h"
+
+namespace rafter::cli {
+
+Result<BenchOutputs> BenchOutputs::Open(const BenchOptions& options) {
+  BenchOutputs outputs;
+  struct Target {
+    const char* option;
+    const std::string* path;
+    std::optional<OutputFile>* file;
+  };
+  const Target targets[] = {{"--json", &options.json, &outputs.json_},
+                            {"--csv", &options.csv, &outputs.csv_},
+                            {"--md", &options.md, &outputs.md_}};
+  std::vector<const OutputFile*> opened;
+  for (const Target& target : targets) {
+    if (target.path->empty()) continue;
+    Result<OutputFile> file = OutputFile::Open(target.option, *target.path);
+    if (!file.ok()) return file.status();
+    target.file->emplace(std::move(file).value());
+    const OutputFile& mine = **target.file;
+    for (const OutputFile* other : opened) {
+      if (mine.SameAs(*other) || (mine.is_stdout() && other->is_stdout())) {
+        return NotAllowed(target.option, *target.path, "one document per file");
+      }
+    }
+    opened.push_back(&mine);
+  }
+  return outputs;
+}
+
+bool BenchOutputs::shows_table() const {
+  for (const auto* file : {&json_, &csv_, &md_}) {
+    if (*file && (*file)->is_stdout()) return false;
+  }
+  return true;
+}
+
+Status BenchOutputs::Write(const bench::Report& report, const bench::TableOptions& table) {
+  Status first;
+  const auto write_document = [&](std::optional<OutputFile>& file, const auto& make_text) {
+    if (!file) return;
+    Status status = file->Write(make_text());
+    if (first.ok()) first = std::move(status);
+  };
+  write_document(json_, [&] { return bench::WriteJson(report); });
+  write_document(csv_, [&] { return bench::WriteCsv(report.cases); });
+  write_document(md_, [&] {
+    return bench::WriteMarkdown(report.cases, bench::SummarizeCases(report.cases), table);
+  });
+  return first;
+}
+
+}  // namespace rafter::cli

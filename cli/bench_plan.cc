@@ -1,0 +1,133 @@
+// cli/bench_plan.cc: see bench_plan.h.
+#include "cli/bench_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <regex>
+#include <utility>
+
+#include "bench/baseline.h"
+#include "bench/descriptor.h"
+#include "cli/arguments.h"
+#include "rafter/cost.h"
+#include "runtime/affinity.h"
+
+namespace rafter::cli {
+namespace {
+
+constexpr int64_t kLargestBatch = 1'000'000;
+constexpr double kQuickRoofsBelowUs = 30e6;
+
+// Reads one option into `target`; the first failure stays.
+template <typename T, typename U>
+void Take(Result<T> parsed, U& target, Status& status) {
+  if (!status.ok()) return;
+  if (parsed.ok()) {
+    target = static_cast<U>(std::move(parsed).value());
+  } else {
+    status = parsed.status();
+  }
+}
+
+Status TakeBaseline(const std::string& name, BenchPlan& plan) {
+  if (name.empty()) return {};
+  const std::vector<std::string> available = bench::AvailableBaselines();
+  if (std::find(available.begin(), available.end(), name) == available.end()) {
+    std::string allowed;
+    for (const std::string& one : available) allowed += (allowed.empty() ? "" : ", ") + one;
+    return NotAllowed("--vs", name, allowed.empty() ? "nothing, no baseline is built in" : allowed);
+  }
+  if (plan.isa == Isa::kNone) {
+    return NotAllowed("--vs", name, "--isa avx2 or better with it (it cannot be capped to none)");
+  }
+  plan.baseline = name;
+  return {};
+}
+
+Status TakeFilter(const std::string& text, BenchPlan& plan) {
+  if (text.empty()) return {};
+  Result<std::regex> filter = ParseFilter(text);
+  if (!filter.ok()) return filter.status();
+  const size_t before = plan.cases.size();
+  std::erase_if(plan.cases, [&](const bench::SuiteCase& one) {
+    return !std::regex_search(one.descriptor.name, *filter) &&
+           !std::regex_search(one.descriptor.text, *filter);
+  });
+  if (!plan.cases.empty()) return {};
+  return NotAllowed("--filter", text,
+                    fmt::format("an expression that matches one of the {} cases", before));
+}
+
+// What the user typed himself must be right before anything starts; lines of files fail one by one.
+Status CheckTyped(const BenchPlan& plan) {
+  for (const bench::SuiteCase& one : plan.cases) {
+    if (!one.origin.empty()) continue;
+    ConvDesc desc = one.descriptor.desc;
+    desc.src.layout = desc.dst.layout = plan.layout;
+    const Result<ConvCost> cost = CostOf(desc);
+    if (cost.ok()) continue;
+    return Status(cost.status().code(), fmt::format("descriptor: '{}': {}", one.descriptor.text,
+                                                    cost.status().message()));
+  }
+  return {};
+}
+
+Status TakeCases(const BenchOptions& options, BenchPlan& plan) {
+  if (options.cases.empty()) {
+    return NotAllowed("case", "", "descriptors such as mb1ic64ih56oc64oh56kh3ph1, files, @suites");
+  }
+  for (const std::string& argument : options.cases) {
+    auto cases = bench::LoadCases(argument);
+    if (!cases.ok()) return cases.status();
+    std::move(cases->begin(), cases->end(), std::back_inserter(plan.cases));
+  }
+  if (Status status = TakeFilter(options.filter, plan); !status.ok()) return status;
+  if (!options.mb.empty()) {
+    const Result<int64_t> mb = ParseInteger("--mb", options.mb, 0, kLargestBatch);
+    if (!mb.ok()) return mb.status();
+    bench::OverrideBatch(plan.cases, *mb);
+  }
+  const size_t before = plan.cases.size();
+  bench::RemoveDuplicates(plan.cases);
+  plan.duplicates = static_cast<int>(before - plan.cases.size());
+  return CheckTyped(plan);
+}
+
+Status TakeBudget(const std::string& text, BenchPlan& plan) {
+  if (text.empty()) return {};
+  const Result<double> budget = ParseDuration("--budget", text);
+  if (!budget.ok()) return budget.status();
+  plan.budget.total_us = *budget;
+  plan.budget.strict = true;
+  plan.quick_roofs = *budget < kQuickRoofsBelowUs;
+  return {};
+}
+
+}  // namespace
+
+Result<BenchPlan> MakeBenchPlan(const BenchOptions& options) {
+  BenchPlan plan;
+  plan.quiet = options.quiet;
+  plan.isa = EffectiveIsa();
+  Status status;
+  Take(ParseLayout(options.layout), plan.layout, status);
+  Take(ParseThreads(options.threads, static_cast<int>(AllowedCpus().size())), plan.threads, status);
+  if (!options.isa.empty()) {
+    Take(ParseIsaOption(options.isa), plan.isa, status);
+    plan.isa = std::min(plan.isa, EffectiveIsa());
+  }
+  Take(ParseAlgorithm(options.algorithm), plan.algorithm, status);
+  Take(ParseAccuracy(options.accuracy), plan.accuracy, status);
+  Take(ParseInteger("--seed", options.seed, 0, std::numeric_limits<int64_t>::max()), plan.seed,
+       status);
+  if (!status.ok()) return status;
+  if (status = TakeBudget(options.budget, plan); !status.ok()) return status;
+  if (status = TakeBaseline(options.versus, plan); !status.ok()) return status;
+  if (status = TakeCases(options, plan); !status.ok()) return status;
+  return plan;
+}
+
+}  // namespace rafter::cli

@@ -1,0 +1,45 @@
+// cli/bench_plan.h: what `rafter bench` was asked for, checked. Everything that can be wrong with the input
+// is found while the plan is made, before anything is measured.
+#ifndef RAFTER_CLI_BENCH_PLAN_H_
+#define RAFTER_CLI_BENCH_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/suite.h"
+#include "cli/time_budget.h"
+#include "rafter/conv.h"
+#include "rafter/cpu.h"
+#include "rafter/status.h"
+#include "rafter/tensor.h"
+
+namespace rafter::cli {
+
+// Option values as the user wrote them; empty = not given.
+struct BenchOptions {
+  std::vector<std::string> cases;
+  std::string layout = "nhwc", threads = "1", accuracy = "default", seed = "1";
+  std::string mb, isa, algorithm, versus, filter, budget, json, csv, md;
+  bool quiet = false;
+};
+
+struct BenchPlan {
+  std::vector<bench::SuiteCase> cases;  // filtered, equal geometries once
+  int duplicates = 0;                   // left out for that
+  Layout layout = Layout::kNhwc;
+  std::vector<int> threads;
+  Isa isa = Isa::kNone;                 // cap of the process
+  std::string algorithm, baseline;      // empty: any, none
+  Accuracy accuracy = Accuracy::kDefault;
+  TimeBudgetOptions budget;
+  bool quick_roofs = false;             // a short budget leaves no time for a fine sweep
+  uint64_t seed = 1;
+  bool quiet = false;
+};
+
+Result<BenchPlan> MakeBenchPlan(const BenchOptions& options);
+
+}  // namespace rafter::cli
+
+#endif  // RAFTER_CLI_BENCH_PLAN_H_

@@ -1,0 +1,23 @@
+// cli/time_budget.cc: see time_budget.h.
+#include "cli/time_budget.h"
+
+#include <algorithm>
+
+namespace rafter::cli {
+
+double TimeBudget::NextShareUs(double elapsed_us) const {
+  const double remaining = options_.total_us - elapsed_us;
+  if (remaining <= 0 && options_.strict) return 0;
+  const double overhead = reported_ > 0 ? overhead_us_ / reported_ : 0;
+  const double share = remaining / std::max(1, left_) - overhead;
+  return std::clamp(share, options_.smallest_share_us, options_.largest_share_us);
+}
+
+void TimeBudget::Report(double share_us, double wall_us) {
+  --left_;
+  ++reported_;
+  // Negative when the interval became narrow early: that time serves the others.
+  overhead_us_ += wall_us - share_us;
+}
+
+}  // namespace rafter::cli

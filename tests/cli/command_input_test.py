@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Bad input: exit 2, nothing on standard output, one line on standard error that names field or option,
+value and what is allowed. Nothing is measured here."""
+
+import os
+import pathlib
+import unittest
+
+import command
+from command import TINY, CommandTest, run
+
+
+class BadInput(CommandTest):
+    def refuse(self, arguments, *parts, **changes):
+        result = run(*arguments, timeout=20, **changes)
+        self.assertEqual(result.returncode, 2, f"{arguments}: {result.stdout}{result.stderr}")
+        self.assertEqual(result.stdout, "", arguments)
+        self.assertTrue(result.stderr.endswith("\n") and result.stderr.count("\n") == 1,
+                        f"{arguments}: not one line: {result.stderr!r}")
+        self.assertTrue(result.stderr.startswith("rafter: "), result.stderr)
+        for part in parts:
+            self.assertIn(part, result.stderr, arguments)
+
+    def test_subcommands(self):
+        self.refuse([], "no subcommand", "info, list, bench, explain")
+        self.refuse(["measure"], "'measure' is not a subcommand", "info, list, bench, explain")
+
+    def test_unknown_flags(self):
+        self.refuse(["bench", TINY, "--fast"], "bench: '--fast'", "--layout", "--budget")
+        self.refuse(["info", "--fast"], "info: '--fast'", "--json")
+        self.refuse(["list", "extra"], "list: 'extra'")
+        self.refuse(["explain", TINY, "--vs", "onednn"], "explain: '--vs'")
+
+    def test_flags_without_value(self):
+        self.refuse(["bench", TINY, "--mb"], "--mb")
+        self.refuse(["bench", TINY, "--json", "--quiet"], "--json: '--quiet'")
+
+    def test_option_values(self):
+        for option, value, allowed in [
+                ("--threads", "0", "1"), ("--threads", "-1", "1"), ("--threads", "1000000", "1"),
+                ("--threads", "two", "1"), ("--threads", "1,1", "each number once"),
+                ("--layout", "chwn", "nhwc, nchw, nchw16c, nchw8c"), ("--isa", "sse9", "none"),
+                ("--algorithm", "magic", "reference"), ("--accuracy", "lax", "default, strict"),
+                ("--mb", "-1", "0 to"), ("--mb", "many", "0 to"), ("--mb", "1e3", "0 to"),
+                ("--filter", "[", "regular expression"), ("--filter", "nothing_like_it", "matches"),
+                ("--budget", "90", "90s"), ("--budget", "0s", "90s"), ("--budget", "x", "90s"),
+                ("--seed", "-3", "0 to"), ("--vs", "nobody", "")]:
+            with self.subTest(option=option, value=value):
+                self.refuse(["bench", TINY, option, value], f"{option}: '{value}'", "allowed:",
+                            allowed)
+
+    def test_the_reference_has_no_opponent(self):
+        baselines = command.strict_json(run("list", "--json").stdout)["baselines"]
+        if not baselines:
+            self.refuse(["bench", TINY, "--vs", "onednn"], "--vs: 'onednn'", "no baseline")
+            return
+        self.refuse(["bench", TINY, "--isa", "none", "--vs", baselines[0]], "--vs", "--isa")
+
+    def test_cases(self):
+        self.refuse(["bench"], "case")
+        self.refuse(["bench", "@resnet_5000"], "'resnet_5000'", "resnet_50", "all")
+        self.refuse(["bench", self.path("no_such_file.txt")], "no_such_file.txt", "does not exist")
+        self.refuse(["bench", self.directory.name], "is a directory")
+        self.refuse(["bench", self.write("empty.txt", "# nothing\n")], "empty.txt", "no descriptor")
+
+    def test_descriptors(self):
+        for descriptor, parts in [
+                ("mb1ic16ih6oc16oh6kh3xh1", ["position 21"]),
+                ("hello", ["position 1"]),
+                ("mb1ic16ihoc16kh1", ["position", "ih"]),
+                ("mb1g4ic6ih6oc8kh1", ["6", "4"]),                 # channels not divisible
+                ("mb1ic0ih6oc8kh1", ["ic"]),
+                ("mb1ic16ih-6oc8kh1", ["ih"]),
+                ("mb1ic16ih4oc16kh9", []),                         # kernel larger than the image
+                ("mb1ic16ih6oc16kh3sh0", ["sh"]),
+                ("mb1ic9223372036854775807ih6oc9223372036854775807kh1", []),  # beyond int64
+                ("mb1ic16id6oc16kd3pd1", ["3"])]:                  # 3-D
+            with self.subTest(descriptor=descriptor):
+                self.refuse(["bench", descriptor], descriptor, *parts)
+                self.refuse(["explain", descriptor, "--no-measure"], *parts)
+
+    def test_unwritable_outputs(self):
+        for option in ["--json", "--csv", "--md"]:
+            self.refuse(["bench", TINY, option, self.path("no/such/dir.json")], f"{option}: '",
+                        "can be written")
+            self.refuse(["bench", TINY, option, self.directory.name], f"{option}: '", "directory")
+        self.refuse(["bench", TINY, "--json", self.path("a"), "--csv", self.path("a")], "--csv",
+                    "one document per file")
+        self.refuse(["bench", TINY, "--json", "-", "--md", "-"], "--md", "one document per file")
+        if os.geteuid() != 0:  # root may write everywhere
+            path = self.write("read_only", "kept")
+            os.chmod(path, 0o444)
+            self.refuse(["bench", TINY, "--json", path], "--json", "Permission denied")
+
+    def test_refused_runs_leave_no_files(self):
+        self.refuse(["bench", TINY, "--json", self.path("new.json"), "--csv", self.path("no/dir")],
+                    "--csv")
+        self.assertFalse(pathlib.Path(self.path("new.json")).exists())
+
+    def test_other_subcommands(self):
+        self.refuse(["info", "--remeasure", "--no-measure"], "--no-measure")
+        self.refuse(["info", "--threads", "0"], "--threads: '0'")
+        self.refuse(["explain"], "descriptor")
+        self.refuse(["explain", TINY, "--post-ops", "rely"], "--post-ops: 'rely'", "relu")
+        self.refuse(["explain", TINY, "--machine", "abacus"], "--machine: 'abacus'", "v100")
+        self.refuse(["explain", TINY, "--machine", self.write("bad.json", "{")], "bad.json")
+
+
+class GoodInput(CommandTest):
+    def test_version_and_help(self):
+        self.assertRegex(self.succeed("--version"), r"^rafter \d+\.\d+\.\d+\n$")
+        text = self.succeed("--help")
+        for word in ["info", "list", "bench", "explain", "Examples:", "Exit codes"]:
+            self.assertIn(word, text)
+        for name in ["info", "list", "bench", "explain"]:
+            self.assertIn(f"  rafter {name}", self.succeed(name, "--help"))
+
+    def test_list(self):
+        text = self.succeed("list")
+        names = self.succeed_json("list", "--json")
+        for key in ["suites", "algorithms", "post_ops", "layouts", "isas", "baselines"]:
+            self.assertIn(key, names)
+        self.assertIn("reference", names["algorithms"])
+        self.assertIn("residual_add", names["post_ops"])
+        self.assertEqual(names["layouts"], ["NHWC", "NCHW", "NCHW16c", "NCHW8c"])
+        suites = {suite["name"]: suite["cases"] for suite in names["suites"]}
+        self.assertGreaterEqual(suites["resnet_50"], 16)
+        for name, cases in suites.items():
+            self.assertGreater(cases, 0, name)
+            self.assertRegex(text, rf"@{name} +{cases} cases")
+
+
+if __name__ == "__main__":
+    command.main()

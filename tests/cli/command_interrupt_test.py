@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Ctrl-C: what was measured is written and marked incomplete, the exit code says which signal came."""
+
+import pathlib
+import signal
+import subprocess
+import time
+import unittest
+
+import command
+from command import CommandTest, strict_json
+
+# Long enough to be interrupted: every layer of every suite.
+LONG = ["bench", "@all", "--budget", "10m"]
+
+
+class Interrupt(CommandTest):
+    def start(self, *arguments, **changes):
+        process = subprocess.Popen([command.RAFTER, *arguments], env=command.environment(**changes),
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def wait_for_row(self, process):
+        """Until the second case is being measured: heading, columns, and a row are there."""
+        for _ in range(3):
+            self.assertNotEqual(process.stdout.readline(), "", "the run ended early")
+
+    def interrupt(self, number):
+        json_path, csv_path = self.path("report.json"), self.path("report.csv")
+        process = self.start(*LONG, "--json", json_path, "--csv", csv_path)
+        self.wait_for_row(process)
+        time.sleep(0.3)
+        process.send_signal(number)
+        rest = process.stdout.read()
+        self.assertEqual(process.wait(timeout=60), 128 + number)
+        self.assertIn("incomplete", rest)
+        report = strict_json(pathlib.Path(json_path).read_text(encoding="utf-8"))
+        self.assertFalse(report["complete"])
+        self.assertGreaterEqual(len(report["cases"]), 1)
+        self.assertTrue(any("error" not in case for case in report["cases"]))
+        self.assertIn("summary", report)
+        self.assertIn("roofs", report["environment"])
+        self.assertGreaterEqual(len(pathlib.Path(csv_path).read_text().splitlines()), 2)
+
+    def test_interrupt(self):
+        self.interrupt(signal.SIGINT)
+
+    def test_termination(self):
+        self.interrupt(signal.SIGTERM)
+
+    def test_during_the_measurement_of_the_roofs(self):
+        if not command.has_vector_set():
+            self.skipTest("nothing to measure")
+        path = self.path("report.json")
+        process = self.start(*LONG, "--json", path, XDG_CACHE_HOME=self.path("cache"))
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        self.assertEqual(process.wait(timeout=60), 130)
+        report = strict_json(pathlib.Path(path).read_text(encoding="utf-8"))
+        self.assertFalse(report["complete"])
+        self.assertEqual(report["cases"], [])
+
+    def test_a_closed_reader_of_the_table_costs_no_file(self):
+        path = self.path("report.json")
+        process = self.start("bench", "@smoke", "--budget", "2s", "--json", path)
+        process.stdout.readline()
+        process.stdout.close()
+        process.wait(timeout=120)
+        report = strict_json(pathlib.Path(path).read_text(encoding="utf-8"))
+        self.assertTrue(report["complete"])
+
+
+if __name__ == "__main__":
+    command.main()

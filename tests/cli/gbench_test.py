@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""rafter_gbench has a kernel, a creation and a cache hit for every algorithm and instruction set.
+
+Usage: gbench_test.py RAFTER SCRATCH RAFTER_GBENCH
+"""
+
+import json
+import subprocess
+import sys
+import unittest
+
+import command
+
+GBENCH = sys.argv[3]
+
+
+def gbench(*flags):
+    return subprocess.run([GBENCH, *flags], env=command.environment(), capture_output=True, text=True,
+                          timeout=240, check=True).stdout
+
+
+class Gbench(command.CommandTest):
+    def test_every_family_is_there(self):
+        names = self.succeed_json("list", "--json")
+        cases = gbench("--benchmark_list_tests").split()
+        for algorithm in names["algorithms"]:
+            isas = ["none"] if algorithm == "reference" else [i for i in names["isas"] if i != "none"]
+            for isa in isas:
+                for kind in ["kernel", "create", "create_cached"]:
+                    prefix = f"{kind}/{algorithm}/{isa}/"
+                    self.assertTrue(any(case.startswith(prefix) for case in cases), prefix)
+
+    def test_counters(self):
+        isas = self.succeed_json("list", "--json")["isas"]
+        family = "direct" if len(isas) > 1 and "kernel/direct/" in gbench("--benchmark_list_tests") else "reference"
+        report = json.loads(gbench(f"--benchmark_filter=kernel/{family}/", "--benchmark_min_time=0.01",
+                                   "--benchmark_format=json"))
+        self.assertTrue(report["benchmarks"])
+        for one in report["benchmarks"]:
+            self.assertIn("bound_us", one)
+            self.assertIn("%bound", one)
+            if len(isas) > 1:
+                expected = 100 * one["bound_us"] / one["real_time"]
+                self.assertAlmostEqual(one["%bound"] / expected, 1, places=2)
+
+    def test_creation(self):
+        report = json.loads(gbench("--benchmark_filter=create", "--benchmark_min_time=0.01",
+                                   "--benchmark_format=json"))
+        self.assertTrue(report["benchmarks"])
+        for one in report["benchmarks"]:
+            self.assertNotIn("error_occurred", one)
+            self.assertGreater(one["real_time"], 0)
+
+
+if __name__ == "__main__":
+    command.main()
