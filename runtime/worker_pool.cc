@@ -178,10 +178,10 @@ void WorkerThreads::Open(int64_t num_tasks, int participants, const Job& job) no
 }
 
 // Pairs with WorkerLoop: either the worker sees the new signal before it sleeps, or this sees it
-// sleeping.
+// sleeping. Only the worker clears `sleeping`: a caller that is late could clear the next sleep's.
 void WorkerThreads::Signal(Slot& slot) noexcept {
   slot.signal.fetch_add(1, std::memory_order_seq_cst);
-  if (slot.sleeping.exchange(0, std::memory_order_seq_cst) != 0) FutexWake(slot.signal);
+  if (slot.sleeping.load(std::memory_order_seq_cst) != 0) FutexWake(slot.signal);
 }
 
 void WorkerThreads::TakePart(int first_slot) noexcept {

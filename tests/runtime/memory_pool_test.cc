@@ -65,7 +65,7 @@ TEST(MemoryPool, WarmPoolGivesTheSameBlockWithoutSystemCallsOrFaults) {
   const size_t system_calls = pool.stats().system_calls;
   rusage before{}, after{};
   getrusage(RUSAGE_THREAD, &before);
-  for (int i = 0; i < 100; ++i) take_and_return(true);
+  for (int i = 0; i < 20; ++i) take_and_return(true);
   getrusage(RUSAGE_THREAD, &after);
   EXPECT_EQ(pool.stats().system_calls, system_calls);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -85,8 +85,8 @@ TEST(MemoryPool, ABigArenaServesSmallerRequests) {
 
 TEST(MemoryPool, GrowingRequestsDoNotPileUp) {
   MemoryPool pool;
-  for (size_t mib = 1; mib <= 40; ++mib) pool.Free(pool.Allocate(mib * kMiB));
-  EXPECT_LE(pool.stats().mapped_bytes, 42 * kMiB);
+  for (size_t mib = 1; mib <= 16; ++mib) pool.Free(pool.Allocate(mib * kMiB));
+  EXPECT_LE(pool.stats().mapped_bytes, 18 * kMiB);
 }
 
 TEST(MemoryPool, LimitGivesNull) {
