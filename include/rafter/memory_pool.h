@@ -6,6 +6,7 @@
 #define RAFTER_MEMORY_POOL_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "rafter/export.h"
