@@ -55,7 +55,8 @@ function(rafter_add_library_targets)
   foreach(target rafter rafter_static)
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                $<INSTALL_INTERFACE:include>)
-    # Not compile_features(cxx_std_20): the C interface serves programs without any C++.
+    # Installed, it is the package that asks for C++20: plain C programs must not need a C++ compiler.
+    target_compile_features(${target} PUBLIC $<BUILD_INTERFACE:cxx_std_20>)
     target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX Threads::Threads)
   endforeach()
   set_target_properties(rafter_static PROPERTIES OUTPUT_NAME rafter)
