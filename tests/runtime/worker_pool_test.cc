@@ -208,12 +208,22 @@ TEST(WorkerPool, WorkersBlockSignals) {
 
 TEST(WorkerPool, IdleWorkersSleep) {
   const auto pool = MakePool({.threads = 3, .spin_us = 1000});
-  EXPECT_TRUE(RunsEachTaskOnce(*pool, 100));
+  const auto caller = std::this_thread::get_id();
+  std::mutex mutex;
+  std::vector<clockid_t> worker_clocks;
+  EXPECT_TRUE(OnEveryThread(*pool, [&] {
+    if (std::this_thread::get_id() == caller) return;
+    const std::lock_guard<std::mutex> guard(mutex);
+    worker_clocks.emplace_back();
+    EXPECT_EQ(pthread_getcpuclockid(pthread_self(), &worker_clocks.back()), 0);
+  }));
+  ASSERT_EQ(worker_clocks.size(), 2u);
+  const auto used = [&] { return CpuSeconds(worker_clocks[0]) + CpuSeconds(worker_clocks[1]); };
   std::this_thread::sleep_for(
       milliseconds(50));  // beyond the spin of 1 ms, on a loaded machine too
-  const double before = CpuSeconds(CLOCK_PROCESS_CPUTIME_ID);
+  const double before = used();
   std::this_thread::sleep_for(milliseconds(100));
-  EXPECT_LT(CpuSeconds(CLOCK_PROCESS_CPUTIME_ID) - before, 0.01);
+  EXPECT_LT(used() - before, 0.001);
   EXPECT_TRUE(RunsEachTaskOnce(*pool, 100));
 }
 
