@@ -58,9 +58,10 @@ Result<int64_t> ParseInteger(std::string_view option, std::string_view text, int
 
 Result<std::vector<int>> ParseThreads(std::string_view text, int available) {
   const std::string allowed =
-      available == 1 ? "1 (this process may use one CPU)"
-                     : fmt::format("1 to {} (CPUs that this process may use), or a list such as 1,{}",
-                                   available, available);
+      available == 1
+          ? "1 (this process may use one CPU)"
+          : fmt::format("1 to {} (CPUs that this process may use), or a list such as 1,{}",
+                        available, available);
   std::vector<int> counts;
   for (std::string_view piece : Split(text, ',')) {
     const auto count = ReadNumber<int>(piece);
@@ -138,8 +139,8 @@ namespace {
 struct PostOpRule {
   std::string_view name;
   PostOpKind kind;
-  int least, most;         // parameters
-  float defaults[2];       // of those left out
+  int least, most;    // parameters
+  float defaults[2];  // of those left out
 };
 
 constexpr PostOpRule kPostOpRules[] = {

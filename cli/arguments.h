@@ -1,5 +1,5 @@
-// cli/arguments.h: option values from text. Every error has one form and names option, value and what is
-// allowed: "--threads: '0' is not allowed; allowed: 1 to 2, or a list such as 1,2".
+// cli/arguments.h: option values from text. Every error has one form and names option, value and
+// what is allowed: "--threads: '0' is not allowed; allowed: 1 to 2, or a list such as 1,2".
 #ifndef RAFTER_CLI_ARGUMENTS_H_
 #define RAFTER_CLI_ARGUMENTS_H_
 
@@ -44,8 +44,8 @@ Result<double> ParseDuration(std::string_view option, std::string_view text);
 // A regular expression (ECMAScript); matches anywhere in a text.
 Result<std::regex> ParseFilter(std::string_view text);
 
-// "relu+clip:0:6+residual_add": names of rafter/post_ops.h, parameters behind colons, and the short names
-// relu6, silu and sum. A channel_scale has `oc` factors of one. Empty: none.
+// "relu+clip:0:6+residual_add": names of rafter/post_ops.h, parameters behind colons, and the short
+// names relu6, silu and sum. A channel_scale has `oc` factors of one. Empty: none.
 Result<PostOps> ParsePostOps(std::string_view text, int64_t oc);
 
 }  // namespace rafter::cli

@@ -1,4 +1,5 @@
-// cli/bench_outputs.h: where the results of `rafter bench` go: a table while they come, files at the end.
+// cli/bench_outputs.h: where the results of `rafter bench` go: a table while they come, files at
+// the end.
 #ifndef RAFTER_CLI_BENCH_OUTPUTS_H_
 #define RAFTER_CLI_BENCH_OUTPUTS_H_
 

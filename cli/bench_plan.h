@@ -1,5 +1,5 @@
-// cli/bench_plan.h: what `rafter bench` was asked for, checked. Everything that can be wrong with the input
-// is found while the plan is made, before anything is measured.
+// cli/bench_plan.h: what `rafter bench` was asked for, checked. Everything that can be wrong with
+// the input is found while the plan is made, before anything is measured.
 #ifndef RAFTER_CLI_BENCH_PLAN_H_
 #define RAFTER_CLI_BENCH_PLAN_H_
 
@@ -29,11 +29,11 @@ struct BenchPlan {
   int duplicates = 0;                   // left out for that
   Layout layout = Layout::kNhwc;
   std::vector<int> threads;
-  Isa isa = Isa::kNone;                 // cap of the process
-  std::string algorithm, baseline;      // empty: any, none
+  Isa isa = Isa::kNone;             // cap of the process
+  std::string algorithm, baseline;  // empty: any, none
   Accuracy accuracy = Accuracy::kDefault;
   TimeBudgetOptions budget;
-  bool quick_roofs = false;             // a short budget leaves no time for a fine sweep
+  bool quick_roofs = false;  // a short budget leaves no time for a fine sweep
   uint64_t seed = 1;
   bool quiet = false;
 };

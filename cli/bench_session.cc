@@ -74,7 +74,8 @@ void BenchSession::Run() {
 std::vector<BenchSession::Item> BenchSession::Schedule() const {
   std::vector<Item> items;
   const size_t count = plan_.cases.size() * plan_.threads.size();
-  const double fair_share_us = plan_.budget.total_us / static_cast<double>(std::max<size_t>(count, 1));
+  const double fair_share_us =
+      plan_.budget.total_us / static_cast<double>(std::max<size_t>(count, 1));
   for (int threads : plan_.threads) {
     const bench::CaseRunner runner(OptionsFor(threads, fair_share_us), nullptr, baseline_.get());
     for (const bench::SuiteCase& one : plan_.cases) {
@@ -130,8 +131,8 @@ bench::CaseResult BenchSession::LeaveOut(const Item& item) {
   bench::CaseOptions options = OptionsFor(item.threads, 0);
   options.stop = &stopped;
   bench::CaseResult result = bench::CaseRunner(options, nullptr, nullptr).Run(*item.suite_case);
-  result.error = fmt::format("left out: the budget of {:.4g} s was used up",
-                             plan_.budget.total_us * 1e-6);
+  result.error =
+      fmt::format("left out: the budget of {:.4g} s was used up", plan_.budget.total_us * 1e-6);
   return result;
 }
 
@@ -146,7 +147,8 @@ void BenchSession::PrintHeading() {
   std::string threads;
   for (int count : plan_.threads) threads += fmt::format("{}{}", threads.empty() ? "" : ",", count);
   Print(fmt::format("rafter {}, {}, ISA {}, layout {}, threads {}\n", Version(),
-                    local_.machine.name, IsaName(EffectiveIsa()), LayoutName(plan_.layout), threads));
+                    local_.machine.name, IsaName(EffectiveIsa()), LayoutName(plan_.layout),
+                    threads));
   Print(bench::TableHeader(table_));
 }
 

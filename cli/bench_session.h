@@ -1,5 +1,6 @@
-// cli/bench_session.h: measures the cases of a plan one after the other: roofs first, then per case its
-// share of the time, a row of the table, progress; ends early, in order, when the user wants that.
+// cli/bench_session.h: measures the cases of a plan one after the other: roofs first, then per case
+// its share of the time, a row of the table, progress; ends early, in order, when the user wants
+// that.
 #ifndef RAFTER_CLI_BENCH_SESSION_H_
 #define RAFTER_CLI_BENCH_SESSION_H_
 

@@ -1,5 +1,6 @@
-// cli/cmd_bench.cc: `rafter bench`: options and the order of things; the plan (bench_plan.h) finds bad input,
-// the session (bench_session.h) measures, the outputs (bench_outputs.h) are written whatever happens.
+// cli/cmd_bench.cc: `rafter bench`: options and the order of things; the plan (bench_plan.h) finds
+// bad input, the session (bench_session.h) measures, the outputs (bench_outputs.h) are written
+// whatever happens.
 #include <memory>
 #include <string>
 
@@ -24,7 +25,8 @@ constexpr const char* kExamples =
     "  rafter bench @vgg_19 --mb 1 --threads 1,2 --layout nchw16c --json vgg.json --md vgg.md\n"
     "  rafter bench layers.txt --filter conv3 --budget 90s --csv -\n"
     "\n"
-    "Time is the median over samples of one call with warm caches; % is bound / time. Each case is\n"
+    "Time is the median over samples of one call with warm caches; % is bound / time. Each case "
+    "is\n"
     "checked against exact sums before it is timed. Without --budget about 100 s are used.";
 
 Result<int> RunBench(const BenchOptions& options, char** arguments) {

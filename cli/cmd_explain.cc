@@ -39,9 +39,9 @@ Status TakeDescriptor(const ExplainOptions& options, ExplainRequest& request) {
   }
   Result<bench::Descriptor> descriptor = bench::ParseDescriptor(options.descriptor);
   if (!descriptor.ok()) {
-    return Status(descriptor.status().code(),
-                  fmt::format("descriptor: '{}': {}", options.descriptor,
-                              descriptor.status().message()));
+    return Status(
+        descriptor.status().code(),
+        fmt::format("descriptor: '{}': {}", options.descriptor, descriptor.status().message()));
   }
   request.descriptor = std::move(descriptor).value();
   ConvDesc& desc = request.descriptor.desc;
@@ -61,8 +61,8 @@ Status TakeDescriptor(const ExplainOptions& options, ExplainRequest& request) {
 }
 
 Status TakePlanOptions(const ExplainOptions& options, ConvOptions& plan) {
-  const Result<int64_t> threads = ParseInteger("--threads", options.threads, 1,
-                                               static_cast<int64_t>(AllowedCpus().size()));
+  const Result<int64_t> threads =
+      ParseInteger("--threads", options.threads, 1, static_cast<int64_t>(AllowedCpus().size()));
   if (!threads.ok()) return threads.status();
   plan.threads = static_cast<int>(*threads);
   const Result<Accuracy> accuracy = ParseAccuracy(options.accuracy);
@@ -130,8 +130,10 @@ void AddOptions(CLI::App& command, ExplainOptions& options) {
   value("--isa", options.isa, "NAME", "Use no better set than this: none, avx2, avx512");
   value("--algorithm", options.algorithm, "NAME", "Only this one, see rafter list");
   value("--accuracy", options.accuracy, "NAME", "default, or strict: direct summation only");
-  value("--post-ops", options.post_ops, "LIST", "Fused behind it, e.g. residual_add+relu, clip:0:6");
-  value("--machine", options.machine, "NAME", "Roofs of a data sheet or of a JSON file of rafter info");
+  value("--post-ops", options.post_ops, "LIST",
+        "Fused behind it, e.g. residual_add+relu, clip:0:6");
+  value("--machine", options.machine, "NAME",
+        "Roofs of a data sheet or of a JSON file of rafter info");
   command.add_flag("--json", options.json, "JSON instead of text");
   command.add_flag("--no-measure", options.no_measure, "Measure no roofs: use today's, if any");
   command.add_flag("--quiet", options.quiet, "No progress and no remarks on standard error");

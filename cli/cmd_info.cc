@@ -84,7 +84,8 @@ void AddInfoCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<InfoOptions>();
   command->add_flag("--json", options->json, "JSON instead of text");
   command->add_flag("--remeasure", options->remeasure, "Measure the roofs anew");
-  command->add_flag("--no-measure", options->no_measure, "Measure nothing: show today's roofs, if any");
+  command->add_flag("--no-measure", options->no_measure,
+                    "Measure nothing: show today's roofs, if any");
   command->add_option("--threads", options->threads, "Thread counts of the roofs, e.g. 1,2")
       ->type_name("LIST");
   command->add_flag("--quiet", options->quiet, "No progress");

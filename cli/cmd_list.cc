@@ -1,4 +1,5 @@
-// cli/cmd_list.cc: `rafter list`: what may be asked for: suites, algorithms, post-ops, layouts, ISAs.
+// cli/cmd_list.cc: `rafter list`: what may be asked for: suites, algorithms, post-ops, layouts,
+// ISAs.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -74,9 +75,8 @@ nlohmann::ordered_json ToJson(const Names& names) {
   nlohmann::ordered_json json;
   json["suites"] = nlohmann::ordered_json::array();
   for (const bench::SuiteInfo& suite : names.suites) {
-    json["suites"].push_back({{"name", suite.name},
-                              {"cases", suite.cases},
-                              {"description", suite.description}});
+    json["suites"].push_back(
+        {{"name", suite.name}, {"cases", suite.cases}, {"description", suite.description}});
   }
   json["algorithms"] = names.algorithms;
   json["post_ops"] = names.post_ops;

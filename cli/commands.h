@@ -1,8 +1,9 @@
-// cli/commands.h: the subcommands, each in its file cmd_<name>.cc. A subcommand declares its options on
-// `app` and, when the user chose it, sets `action`; main.cc runs the action after parsing.
+// cli/commands.h: the subcommands, each in its file cmd_<name>.cc. A subcommand declares its
+// options on `app` and, when the user chose it, sets `action`; main.cc runs the action after
+// parsing.
 //
-// Option values arrive here as text and are checked by cli/arguments.h, so that every message has the same
-// form. An action returns an exit code, or a Status that main.cc prints as one line.
+// Option values arrive here as text and are checked by cli/arguments.h, so that every message has
+// the same form. An action returns an exit code, or a Status that main.cc prints as one line.
 #ifndef RAFTER_CLI_COMMANDS_H_
 #define RAFTER_CLI_COMMANDS_H_
 

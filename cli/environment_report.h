@@ -20,7 +20,8 @@ struct BaselineInfo {
   std::string error;  // why it cannot be used; then the version is empty
 };
 
-// The libraries that this program can compare with. Loads them: not for a process that will cap one.
+// The libraries that this program can compare with. Loads them: not for a process that will cap
+// one.
 std::vector<BaselineInfo> ReadBaselines();
 
 // "RAFTER_MAX_ISA: 'sse9' is not understood and caps nothing; allowed: none, avx2, avx512", or "".

@@ -30,7 +30,8 @@ Result<std::vector<AlgorithmAnswer>> AskAlgorithms(const ConvProblem& problem,
   return answers;
 }
 
-// Vector code is bound by the roofs of its set, plain code by those of the best set there are roofs for.
+// Vector code is bound by the roofs of its set, plain code by those of the best set there are roofs
+// for.
 Isa RoofIsaFor(Isa kernel, const roofline::Roofs& roofs, int threads) {
   if (kernel != Isa::kNone) return kernel;
   Isa best = Isa::kNone;
@@ -70,8 +71,8 @@ Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::M
   result.roof_isa = RoofIsaFor(result.isa, machine.roofs, result.threads);
   const auto* peak = roofline::FindPeak(machine.roofs, result.roof_isa, result.threads);
   result.whole_machine = peak != nullptr && peak->threads == 0;
-  Result<roofline::Bound> bound = roofline::BoundOf(machine, result.roof_isa, result.threads,
-                                                    roofline::WorkOf(*cost));
+  Result<roofline::Bound> bound =
+      roofline::BoundOf(machine, result.roof_isa, result.threads, roofline::WorkOf(*cost));
   if (bound.ok()) {
     result.bound = *bound;
   } else {

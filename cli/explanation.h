@@ -1,5 +1,5 @@
-// cli/explanation.h: why a convolution runs as it does: choice of the algorithm, cost by arithmetic, and its
-// place under the roofs. Nothing is executed.
+// cli/explanation.h: why a convolution runs as it does: choice of the algorithm, cost by
+// arithmetic, and its place under the roofs. Nothing is executed.
 #ifndef RAFTER_CLI_EXPLANATION_H_
 #define RAFTER_CLI_EXPLANATION_H_
 
@@ -31,12 +31,12 @@ struct AlgorithmAnswer {
 
 struct Explanation {
   std::string descriptor, name, layout, algorithm, kernel;
-  Isa isa = Isa::kNone;     // of the kernel
+  Isa isa = Isa::kNone;  // of the kernel
   int threads = 1;
   std::vector<AlgorithmAnswer> answers;
-  std::string plan_text;    // of Conv::Explain
+  std::string plan_text;  // of Conv::Explain
   ConvCost cost;
-  double bias_flops = 0;    // of flops_extra
+  double bias_flops = 0;  // of flops_extra
   std::string machine;
   Isa roof_isa = Isa::kNone;
   bool whole_machine = false;  // roofs of a data sheet, for no set or thread count in particular

@@ -40,8 +40,9 @@ class TextWriter {
     text_ += "\ncost\n";
     const double share = cost.flops_nominal > 0 ? cost.flops_valid / cost.flops_nominal : 1;
     Line("FLOPs, valid taps", fmt::format("{:.6g}  (1 FMA = 2)", cost.flops_valid));
-    Line("FLOPs, nominal", fmt::format("{:.6g}  ({:.1f} % of them on real inputs, the rest on padding)",
-                                       cost.flops_nominal, share * 100));
+    Line("FLOPs, nominal",
+         fmt::format("{:.6g}  ({:.1f} % of them on real inputs, the rest on padding)",
+                     cost.flops_nominal, share * 100));
     Line("bias and post-ops", fmt::format("{:.6g}  (never part of a bound)", cost.flops_extra));
     Line("parameters", fmt::format("{}", cost.parameters));
     Line("bytes", fmt::format("{:.6g}  = source {:.6g} + weights {:.6g} + destination {:.6g}{}",
@@ -58,10 +59,9 @@ class TextWriter {
   }
 
   void WriteRoofline() {
-    const std::string part = e_.whole_machine
-                                 ? "the whole machine"
-                                 : fmt::format("{}, {} thread{}", IsaName(e_.roof_isa), e_.threads,
-                                               e_.threads == 1 ? "" : "s");
+    const std::string part = e_.whole_machine ? "the whole machine"
+                                              : fmt::format("{}, {} thread{}", IsaName(e_.roof_isa),
+                                                            e_.threads, e_.threads == 1 ? "" : "s");
     fmt::format_to(std::back_inserter(text_), "\nroofline ({}, {})\n",
                    e_.machine.empty() ? "this machine" : e_.machine, part);
     if (!e_.bound) {
@@ -70,17 +70,19 @@ class TextWriter {
     }
     const roofline::Bound& bound = *e_.bound;
     Line("peak", fmt::format("{:.1f} GFLOP/s", bound.peak_gflops));
-    Line("bandwidth", fmt::format("{:.1f} GB/s at these bytes and this mix of loads and stores ({})",
-                                  bound.gb_per_s, roofline::LevelName(bound.level)));
+    Line("bandwidth",
+         fmt::format("{:.1f} GB/s at these bytes and this mix of loads and stores ({})",
+                     bound.gb_per_s, roofline::LevelName(bound.level)));
     Line("ridge point", fmt::format("{:.4g} FLOP/byte; the case has {:.4g}: {} binds", bound.ridge,
                                     bound.intensity, roofline::BindingName(bound.binding)));
     Line("time by arithmetic", fmt::format("{:.3f} us", bound.compute_us));
     Line("time by memory", fmt::format("{:.3f} us", bound.memory_us));
-    Line("bound", fmt::format("{:.3f} us ({})", bound.bound_us,
-                              roofline::BindingName(bound.binding)));
+    Line("bound",
+         fmt::format("{:.3f} us ({})", bound.bound_us, roofline::BindingName(bound.binding)));
     for (const AlgorithmAnswer& answer : e_.answers) {
       if (!answer.chosen) continue;
-      Line("predicted", fmt::format("{:.3f} us by the library's model of this machine", answer.predicted_us));
+      Line("predicted",
+           fmt::format("{:.3f} us by the library's model of this machine", answer.predicted_us));
     }
   }
 

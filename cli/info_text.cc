@@ -77,9 +77,10 @@ class InfoWriter {
     Line("ISA allowed", fmt::format("{} (processor and operating system)", IsaName(DetectedIsa())));
     Line("ISA used", IsaName(EffectiveIsa()));
     if (const std::string warning = MaxIsaWarning(); !warning.empty()) Line("warning", warning);
-    Line("executable memory", jit::ExecutableMemoryAllowed()
-                                  ? "allowed"
-                                  : "refused: kernels cannot be generated, the reference path runs");
+    Line("executable memory",
+         jit::ExecutableMemoryAllowed()
+             ? "allowed"
+             : "refused: kernels cannot be generated, the reference path runs");
     if (const double ghz = local_.machine.roofs.clock.ghz; ghz > 0) {
       Line("clock", fmt::format("{:.2f} GHz, measured", ghz));
     }
@@ -92,9 +93,9 @@ class InfoWriter {
       Line("", fmt::format("the C library says L3 {}", Bytes(environment_.getconf_l3_bytes)));
     }
     for (const roofline::LevelEnds& ends : local_.machine.roofs.levels) {
-      Line("caches measured", fmt::format("{} ({}, {} thread{})", Capacities(ends.measured),
-                                          IsaName(ends.isa), ends.threads,
-                                          ends.threads == 1 ? "" : "s"));
+      Line("caches measured",
+           fmt::format("{} ({}, {} thread{})", Capacities(ends.measured), IsaName(ends.isa),
+                       ends.threads, ends.threads == 1 ? "" : "s"));
     }
   }
 
@@ -103,11 +104,10 @@ class InfoWriter {
     Line("CPUs allowed", fmt::format("{} ({} CPUs on {} cores), {} threads by default",
                                      CpuList(limits.allowed_cpus), limits.allowed_cpus.size(),
                                      limits.allowed_cores, DefaultThreadCount()));
-    Line("container", fmt::format("CPU quota {}, memory limit {}",
-                                  limits.cpu_quota > 0 ? fmt::format("{:.4g} CPUs", limits.cpu_quota)
-                                                       : "none",
-                                  limits.memory_limit_bytes > 0 ? Bytes(limits.memory_limit_bytes)
-                                                                : "none"));
+    Line("container",
+         fmt::format("CPU quota {}, memory limit {}",
+                     limits.cpu_quota > 0 ? fmt::format("{:.4g} CPUs", limits.cpu_quota) : "none",
+                     limits.memory_limit_bytes > 0 ? Bytes(limits.memory_limit_bytes) : "none"));
     Line("memory available", Bytes(limits.memory_available_bytes));
   }
 
@@ -126,9 +126,10 @@ class InfoWriter {
   void WriteBaselines(const std::vector<BaselineInfo>& baselines) {
     if (baselines.empty()) Line("baselines", "none built in");
     for (const BaselineInfo& baseline : baselines) {
-      Line(baseline.name, !baseline.error.empty() ? baseline.error
-                                                  : baseline.version +
-                          (baseline.too_old ? " (too old for claims about speed)" : ""));
+      Line(baseline.name,
+           !baseline.error.empty()
+               ? baseline.error
+               : baseline.version + (baseline.too_old ? " (too old for claims about speed)" : ""));
     }
   }
 
@@ -158,21 +159,23 @@ class InfoWriter {
 
   void WriteBandwidths() {
     using roofline::Level;
-    text_ += "\n  ISA     threads  GB/s of      load     2:1    copy  in-place   store"
-             "   ridge (copy), FLOP/byte\n";
+    text_ +=
+        "\n  ISA     threads  GB/s of      load     2:1    copy  in-place   store"
+        "   ridge (copy), FLOP/byte\n";
     for (const roofline::FmaPeak& peak : local_.machine.roofs.peaks) {
       for (Level level : {Level::kL1, Level::kL2, Level::kL3, Level::kDram}) {
         const auto bandwidth = [&](roofline::Mix mix) {
           return roofline::LevelBandwidth(local_.machine.roofs, peak.isa, peak.threads, level, mix);
         };
         if (bandwidth(roofline::Mix::kLoad) <= 0) continue;
-        fmt::format_to(std::back_inserter(text_),
-                       "  {:<7} {:>7}  {:<7} {:>9.1f} {:>7.1f} {:>7.1f} {:>9.1f} {:>7.1f}   {:.1f}\n",
-                       IsaName(peak.isa), peak.threads, roofline::LevelName(level),
-                       bandwidth(roofline::Mix::kLoad), bandwidth(roofline::Mix::kTwoToOne),
-                       bandwidth(roofline::Mix::kCopy), bandwidth(roofline::Mix::kInPlace),
-                       bandwidth(roofline::Mix::kStore),
-                       roofline::RidgePoint(local_.machine.roofs, peak.isa, peak.threads, level));
+        fmt::format_to(
+            std::back_inserter(text_),
+            "  {:<7} {:>7}  {:<7} {:>9.1f} {:>7.1f} {:>7.1f} {:>9.1f} {:>7.1f}   {:.1f}\n",
+            IsaName(peak.isa), peak.threads, roofline::LevelName(level),
+            bandwidth(roofline::Mix::kLoad), bandwidth(roofline::Mix::kTwoToOne),
+            bandwidth(roofline::Mix::kCopy), bandwidth(roofline::Mix::kInPlace),
+            bandwidth(roofline::Mix::kStore),
+            roofline::RidgePoint(local_.machine.roofs, peak.isa, peak.threads, level));
       }
     }
   }

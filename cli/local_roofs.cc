@@ -90,8 +90,8 @@ LocalRoofs GetLocalRoofs(const RoofRequest& request, Progress& progress) {
   options.quick = request.quick;
   options.progress = [&relay](const std::string& what, double done) { relay(what, done); };
 
-  const bench::ScopedTeamSize team(*std::max_element(request.threads.begin(),
-                                                     request.threads.end()));
+  const bench::ScopedTeamSize team(
+      *std::max_element(request.threads.begin(), request.threads.end()));
   Result<roofline::LocalMachineResult> measured =
       options.isas.empty() ? Status::Unsupported("this machine has no instruction set to measure")
                            : roofline::LocalMachine(options);
@@ -103,8 +103,7 @@ LocalRoofs GetLocalRoofs(const RoofRequest& request, Progress& progress) {
     local.remarks = std::move(measured->warnings);
   } else {
     ReadCacheOnly(local);
-    local.remarks.push_back(
-        fmt::format("no roofs, so no bounds: {}", measured.status().message()));
+    local.remarks.push_back(fmt::format("no roofs, so no bounds: {}", measured.status().message()));
   }
   return local;
 }

@@ -1,6 +1,6 @@
-// cli/local_roofs.h: this machine with its roofs, for every subcommand the same way: today's cache, or a
-// measurement with progress. A machine that cannot be measured (no vector set, executable memory refused)
-// is no error: its roofs are empty and a remark says why.
+// cli/local_roofs.h: this machine with its roofs, for every subcommand the same way: today's cache,
+// or a measurement with progress. A machine that cannot be measured (no vector set, executable
+// memory refused) is no error: its roofs are empty and a remark says why.
 #ifndef RAFTER_CLI_LOCAL_ROOFS_H_
 #define RAFTER_CLI_LOCAL_ROOFS_H_
 
@@ -20,10 +20,10 @@ enum class RoofPolicy {
 };
 
 struct RoofRequest {
-  std::vector<Isa> isas;      // empty: MeasurableIsas()
+  std::vector<Isa> isas;  // empty: MeasurableIsas()
   std::vector<int> threads{1};
   RoofPolicy policy = RoofPolicy::kAsNeeded;
-  bool quick = false;         // a rough sweep of two seconds will do
+  bool quick = false;  // a rough sweep of two seconds will do
 };
 
 struct LocalRoofs {
@@ -36,8 +36,8 @@ struct LocalRoofs {
 // Thrown out of a measurement that Ctrl-C ended (cli/interrupt.h).
 struct MeasurementInterrupted {};
 
-// The sets of this machine that plans may use now, narrow first; with everything capped away the best one
-// of the machine, against which even plain code is measured.
+// The sets of this machine that plans may use now, narrow first; with everything capped away the
+// best one of the machine, against which even plain code is measured.
 std::vector<Isa> MeasurableIsas();
 
 LocalRoofs GetLocalRoofs(const RoofRequest& request, Progress& progress);

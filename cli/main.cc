@@ -1,5 +1,5 @@
-// cli/main.cc: the command `rafter`: finds the subcommand, runs it, and turns every failure into one line on
-// stderr and an exit code. Where to read on: cmd_<subcommand>.cc.
+// cli/main.cc: the command `rafter`: finds the subcommand, runs it, and turns every failure into
+// one line on stderr and an exit code. Where to read on: cmd_<subcommand>.cc.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -71,7 +71,8 @@ std::string DescribeParseError(const CLI::App& app, const CLI::ParseError& error
 int Main(int argc, char** argv) {
   CLI::App app{"rafter: JIT-generated CPU convolution kernels, measured against the roofline",
                "rafter"};
-  app.set_version_flag("--version", std::string("rafter ") + Version(), "Show the version and exit");
+  app.set_version_flag("--version", std::string("rafter ") + Version(),
+                       "Show the version and exit");
   app.set_help_flag("-h,--help", "Show this help and exit");
   app.require_subcommand(1);
   app.footer(kExamples);

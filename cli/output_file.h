@@ -11,9 +11,9 @@ namespace rafter::cli {
 
 class OutputFile {
  public:
-  // Opens `path` ("-" is the standard output) for writing; an old content stays until Write, so that a run
-  // that dies does not take the results of the one before with it.
-  // kInvalidArgument names `option`, the path and the system's reason.
+  // Opens `path` ("-" is the standard output) for writing; an old content stays until Write, so
+  // that a run that dies does not take the results of the one before with it. kInvalidArgument
+  // names `option`, the path and the system's reason.
   static Result<OutputFile> Open(std::string_view option, const std::string& path);
 
   OutputFile(OutputFile&& other) noexcept;
@@ -33,7 +33,7 @@ class OutputFile {
 
   std::string option_, path_;
   int fd_;
-  bool created_;          // by Open; removed again when nothing gets written
+  bool created_;  // by Open; removed again when nothing gets written
   bool written_ = false;
 };
 

@@ -1,7 +1,8 @@
-// cli/progress.h: how far a long run is and how long it will still take. Goes to stderr: a line that
-// rewrites itself on a terminal, else one line every 10 %.
+// cli/progress.h: how far a long run is and how long it will still take. Goes to stderr: a line
+// that rewrites itself on a terminal, else one line every 10 %.
 //
-// The estimate weighs the work items by their expected time and corrects that by the time taken so far.
+// The estimate weighs the work items by their expected time and corrects that by the time taken so
+// far.
 #ifndef RAFTER_CLI_PROGRESS_H_
 #define RAFTER_CLI_PROGRESS_H_
 
@@ -21,8 +22,8 @@ class Progress {
   // An empty sink keeps it quiet.
   Progress(Sink sink, bool terminal) : sink_(std::move(sink)), terminal_(terminal) {}
 
-  // Begins `what`, of expected duration `expected_seconds` (any unit: only ratios count, until the first
-  // item is done).
+  // Begins `what`, of expected duration `expected_seconds` (any unit: only ratios count, until the
+  // first item is done).
   void Begin(std::string_view what, double expected_seconds);
 
   // Fraction `done` of the weights is finished after `elapsed_seconds`; `label` is what comes next.

@@ -1,5 +1,5 @@
-// cli/roof_bounds.h: bounds of benchmarked cases from the roofs of a machine, with the arithmetic peak
-// measured anew beside each case.
+// cli/roof_bounds.h: bounds of benchmarked cases from the roofs of a machine, with the arithmetic
+// peak measured anew beside each case.
 #ifndef RAFTER_CLI_ROOF_BOUNDS_H_
 #define RAFTER_CLI_ROOF_BOUNDS_H_
 
@@ -23,7 +23,8 @@ struct PeakSeries {
 
 class RoofBounds : public bench::Bounds {
  public:
-  // `machine` outlives the bounds. `fallback` is the set whose roofs bound kernels without vector code.
+  // `machine` outlives the bounds. `fallback` is the set whose roofs bound kernels without vector
+  // code.
   RoofBounds(const roofline::Machine& machine, Isa fallback)
       : machine_(machine), fallback_(fallback) {}
 

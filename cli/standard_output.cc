@@ -1,8 +1,8 @@
 // cli/standard_output.cc: see standard_output.h.
 #include "cli/standard_output.h"
 
-#include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // cli/time_budget.h: shares the time of a run out among its cases. Pure arithmetic.
 //
-// A case costs its share of sampling time and an overhead (creation, verification, packing) that is not
-// known before; the overheads seen so far shrink the shares of the cases to come.
+// A case costs its share of sampling time and an overhead (creation, verification, packing) that is
+// not known before; the overheads seen so far shrink the shares of the cases to come.
 #ifndef RAFTER_CLI_TIME_BUDGET_H_
 #define RAFTER_CLI_TIME_BUDGET_H_
 
@@ -9,7 +9,7 @@ namespace rafter::cli {
 
 struct TimeBudgetOptions {
   double total_us = 100e6;
-  double largest_share_us = 4e6;     // more samples than fit into this tell nothing new
+  double largest_share_us = 4e6;  // more samples than fit into this tell nothing new
   double smallest_share_us = 20e3;
   // The total is a promise: cases that do not fit are left out. Otherwise it is an aim.
   bool strict = false;

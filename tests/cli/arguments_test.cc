@@ -31,9 +31,8 @@ TEST(Arguments, Threads) {
   EXPECT_EQ(*ParseThreads("1", 4), (std::vector<int>{1}));
   EXPECT_EQ(*ParseThreads("2,1,4", 4), (std::vector<int>{2, 1, 4}));
   for (const char* text : {"0", "5", "1,0", "1,", "", "-1", "two", "1,1"}) {
-    ExpectRefused(ParseThreads(text, 4), "--threads", text, text[0] == '1' && text[2] == '1'
-                                                                ? "each number once"
-                                                                : "1 to 4");
+    ExpectRefused(ParseThreads(text, 4), "--threads", text,
+                  text[0] == '1' && text[2] == '1' ? "each number once" : "1 to 4");
   }
   ExpectRefused(ParseThreads("2", 1), "--threads", "2", "1 (this process may use one CPU)");
 }
@@ -69,7 +68,8 @@ TEST(Arguments, Durations) {
   EXPECT_DOUBLE_EQ(*ParseDuration("--budget", "3m"), 180e6);
   EXPECT_DOUBLE_EQ(*ParseDuration("--budget", "1.5h"), 5400e6);
   EXPECT_DOUBLE_EQ(*ParseDuration("--budget", "250ms"), 250e3);
-  for (const char* text : {"", "90", "s", "-1s", "0s", "nans", "infs", "25h", "1d", "1e9s", "3 m"}) {
+  for (const char* text :
+       {"", "90", "s", "-1s", "0s", "nans", "infs", "25h", "1d", "1e9s", "3 m"}) {
     ExpectRefused(ParseDuration("--budget", text), "--budget", text, "90s, 3m");
   }
 }
@@ -94,9 +94,9 @@ TEST(Arguments, PostOps) {
   EXPECT_EQ((*ParsePostOps("relu6", 4))[0].beta, 6.0f);
   EXPECT_EQ((*ParsePostOps("hard_sigmoid", 4))[0].beta, 0.5f);
   const std::string nine = "relu+relu+relu+relu+relu+relu+relu+relu+relu";
-  for (const std::string& text : {std::string("rely"), std::string("relu+"), std::string("clip"),
-                                  std::string("clip:1"), std::string("relu:1"),
-                                  std::string("elu:x"), nine}) {
+  for (const std::string& text :
+       {std::string("rely"), std::string("relu+"), std::string("clip"), std::string("clip:1"),
+        std::string("relu:1"), std::string("elu:x"), nine}) {
     ExpectRefused(ParsePostOps(text, 4), "--post-ops", text, "up to 8 of relu");
   }
 }

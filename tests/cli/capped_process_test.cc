@@ -1,4 +1,5 @@
-// Tests of cli/capped_process.h: the program starts itself again, once, with the limits in its environment.
+// Tests of cli/capped_process.h: the program starts itself again, once, with the limits in its
+// environment.
 #include "cli/capped_process.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 """Runs the command `rafter` for the black-box tests. Standard library only.
 
-Usage of the tests: <name>_test.py PATH_OF_RAFTER SCRATCH_DIRECTORY. They share a cache of roofs in the
-scratch directory, so that these are measured once.
+Usage of the tests: <name>_test.py PATH_OF_RAFTER SCRATCH_DIRECTORY. They share a cache of roofs in
+the scratch directory, so that these are measured once.
 """
 
 import json
@@ -43,6 +43,13 @@ class CommandTest(unittest.TestCase):
     def write(self, name, text):
         pathlib.Path(self.path(name)).write_text(text, encoding="utf-8")
         return self.path(name)
+
+    @staticmethod
+    def read(path):
+        return pathlib.Path(path).read_text(encoding="utf-8")
+
+    def read_json(self, path):
+        return strict_json(self.read(path))
 
     def succeed(self, *arguments, **changes):
         result = run(*arguments, **changes)

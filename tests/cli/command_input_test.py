@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Bad input: exit 2, nothing on standard output, one line on standard error that names field or option,
-value and what is allowed. Nothing is measured here."""
+"""Bad input: exit 2, nothing on standard output, one line on standard error that names field or
+option, value and what is allowed. Nothing is measured here."""
 
 import os
 import pathlib

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Ctrl-C: what was measured is written and marked incomplete, the exit code says which signal came."""
+"""Ctrl-C: what was measured is written and marked incomplete, the exit code says which signal
+came."""
 
-import pathlib
 import signal
 import subprocess
 import time
 import unittest
 
 import command
-from command import CommandTest, strict_json
+from command import CommandTest
 
 # Long enough to be interrupted: every layer of every suite.
 LONG = ["bench", "@all", "--budget", "10m"]
@@ -37,13 +37,13 @@ class Interrupt(CommandTest):
         rest = process.stdout.read()
         self.assertEqual(process.wait(timeout=60), 128 + number)
         self.assertIn("incomplete", rest)
-        report = strict_json(pathlib.Path(json_path).read_text(encoding="utf-8"))
+        report = self.read_json(json_path)
         self.assertFalse(report["complete"])
         self.assertGreaterEqual(len(report["cases"]), 1)
         self.assertTrue(any("error" not in case for case in report["cases"]))
         self.assertIn("summary", report)
         self.assertIn("roofs", report["environment"])
-        self.assertGreaterEqual(len(pathlib.Path(csv_path).read_text().splitlines()), 2)
+        self.assertGreaterEqual(len(self.read(csv_path).splitlines()), 2)
 
     def test_interrupt(self):
         self.interrupt(signal.SIGINT)
@@ -60,7 +60,7 @@ class Interrupt(CommandTest):
         process.send_signal(signal.SIGINT)
         process.stdout.read()
         self.assertEqual(process.wait(timeout=60), 130)
-        report = strict_json(pathlib.Path(path).read_text(encoding="utf-8"))
+        report = self.read_json(path)
         self.assertFalse(report["complete"])
         self.assertEqual(report["cases"], [])
 
@@ -70,7 +70,7 @@ class Interrupt(CommandTest):
         process.stdout.readline()
         process.stdout.close()
         process.wait(timeout=120)
-        report = strict_json(pathlib.Path(path).read_text(encoding="utf-8"))
+        report = self.read_json(path)
         self.assertTrue(report["complete"])
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What `rafter bench`, `info` and `explain` print and write: schema, documents, exit codes of failing cases."""
+"""What `rafter bench`, `info` and `explain` print and write: schema, documents, exit codes of
+failing cases."""
 
 import csv
 import io
@@ -54,8 +55,8 @@ class Bench(CommandTest):
             self.check_case(case)
             self.assertIsNone(case["vs_same"])
         self.check_summary(report["summary"])
-        self.assertEqual(report["summary"]["efficiency"]["cases"] + report["summary"]["small"]["cases"],
-                         len(report["cases"]) if command.has_vector_set() else 0)
+        rated = sum(report["summary"][part]["cases"] for part in ["efficiency", "small"])
+        self.assertEqual(rated, len(report["cases"]) if command.has_vector_set() else 0)
         environment = report["environment"]
         self.assertIn("roofs", environment)
         self.assertIn("rafter", environment)
@@ -73,20 +74,21 @@ class Bench(CommandTest):
             self.assertIn(column, text)
         self.assertIn("layer", text)
         self.assertNotIn("\x1b", text, "colours without a terminal")
-        report = strict_json(pathlib.Path(paths["json"]).read_text(encoding="utf-8"))
+        report = self.read_json(paths["json"])
         self.assertEqual(report["cases"][0]["name"], "layer")
-        rows = list(csv.reader(io.StringIO(pathlib.Path(paths["csv"]).read_text(encoding="utf-8"))))
+        rows = list(csv.reader(io.StringIO(self.read(paths["csv"]))))
         self.assertEqual(len(rows), 2)
         self.assertEqual(len(rows[0]), len(rows[1]))
         self.assertIn("layer", rows[1])
-        markdown = pathlib.Path(paths["md"]).read_text(encoding="utf-8")
+        markdown = self.read(paths["md"])
         self.assertRegex(markdown, r"(?m)^\|.*\|$")
         self.assertIn("layer", markdown)
 
     def test_documents_on_standard_output_stand_alone(self):
         rows = list(csv.reader(io.StringIO(self.succeed("bench", TINY, *BUDGET, "--csv", "-"))))
         self.assertEqual(len(rows), 2)
-        self.assertTrue(self.succeed("bench", TINY, *BUDGET, "--md", "-").lstrip().startswith(("|", "#", "r", "*")))
+        markdown = self.succeed("bench", TINY, *BUDGET, "--md", "-")
+        self.assertTrue(markdown.startswith("|"), markdown)
 
     def test_options_reach_the_cases(self):
         report = self.succeed_json("bench", "mb7ic16ih6oc16oh6kh3ph1", "--mb", "3", "--layout",
@@ -110,13 +112,14 @@ class Bench(CommandTest):
         result = run("bench", path, *BUDGET, "--json", self.path("report.json"))
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertIn("list.txt:2", result.stdout)
-        cases = strict_json(pathlib.Path(self.path("report.json")).read_text(encoding="utf-8"))["cases"]
+        cases = self.read_json(self.path("report.json"))["cases"]
         self.assertEqual(["error" in case for case in cases], [False, True, True, False])
         self.assertIn("list.txt:2:", cases[1]["error"])
 
     def test_an_exhausted_budget_says_what_was_left_out(self):
         result = run("bench", "@resnet_50", "--algorithm", "reference", "--budget", "50ms",
-                     "--quiet", "--json", "-", "--filter", "res5a_branch2b|res5b_branch2a", "--mb", "1")
+                     "--quiet", "--json", "-", "--filter", "res5a_branch2b|res5b_branch2a",
+                     "--mb", "1")
         self.assertEqual(result.returncode, 1)
         cases = strict_json(result.stdout)["cases"]
         self.assertEqual(len(cases), 2)
@@ -147,7 +150,8 @@ class Bench(CommandTest):
         if not names["baselines"] or not command.has_vector_set():
             self.skipTest("no baseline is built in")
         isa = names["isas"][1]  # the narrowest: a cap where the machine has more
-        report = self.succeed_json("bench", TINY, "--vs", "onednn", "--isa", isa, *BUDGET, "--json", "-")
+        report = self.succeed_json("bench", TINY, "--vs", "onednn", "--isa", isa, *BUDGET,
+                                   "--json", "-")
         case = report["cases"][0]
         self.check_case(case)
         for key in ["vs_same", "vs_best"]:
@@ -192,7 +196,8 @@ class Info(CommandTest):
 
 class Explain(CommandTest):
     def test_text_and_json(self):
-        arguments = ["explain", TINY, "--machine", "i9-10980xe-16c", "--post-ops", "residual_add+relu"]
+        arguments = ["explain", TINY, "--machine", "i9-10980xe-16c",
+                     "--post-ops", "residual_add+relu"]
         text = self.succeed(*arguments)
         for word in ["chosen", "FLOPs, valid taps", "ridge point", "bound", "footprint"]:
             self.assertIn(word, text)

@@ -77,8 +77,7 @@ TEST(Explanation, SaysWhyThereIsNoBound) {
 }
 
 TEST(Explanation, AForcedAlgorithmStandsAlone) {
-  const Explanation e =
-      Explain("mb1ic16ih8oc16oh8kh1", {.threads = 1, .algorithm = "reference"});
+  const Explanation e = Explain("mb1ic16ih8oc16oh8kh1", {.threads = 1, .algorithm = "reference"});
   ASSERT_EQ(e.answers.size(), 1u);
   EXPECT_EQ(e.algorithm, "reference");
   EXPECT_TRUE(e.bound) << "plain code is measured against the machine's best roof: "

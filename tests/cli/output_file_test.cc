@@ -23,9 +23,8 @@ class OutputFileTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
 
-  std::string directory_ =
-      testing::TempDir() + "/rafter_output_" +
-      testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::string directory_ = testing::TempDir() + "/rafter_output_" +
+                           testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
 TEST_F(OutputFileTest, WritesAndReplaces) {

@@ -26,7 +26,8 @@ TEST(TimeBudget, CasesThatEndEarlyServeTheOthers) {
 }
 
 TEST(TimeBudget, SharesHaveLimits) {
-  const TimeBudgetOptions options{.total_us = 100e6, .largest_share_us = 4e6, .smallest_share_us = 20e3};
+  const TimeBudgetOptions options{
+      .total_us = 100e6, .largest_share_us = 4e6, .smallest_share_us = 20e3};
   EXPECT_DOUBLE_EQ(TimeBudget(options, 1).NextShareUs(0), 4e6);
   EXPECT_DOUBLE_EQ(TimeBudget(options, 1'000'000).NextShareUs(0), 20e3);
 }
