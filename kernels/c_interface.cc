@@ -103,9 +103,13 @@ rafter_isa rafter_detected_isa(void) { return static_cast<rafter_isa>(rafter::De
 
 rafter_isa rafter_effective_isa(void) { return static_cast<rafter_isa>(rafter::EffectiveIsa()); }
 
-rafter_status rafter_set_max_isa(rafter_isa isa) {
-  if (isa < RAFTER_ISA_NONE || isa > RAFTER_ISA_AVX512)
-    return rafter::Invalid("isa: unknown value");
+rafter_status rafter_set_max_isa(int32_t isa) {
+  if (isa < RAFTER_ISA_NONE || isa > RAFTER_ISA_AVX512) {
+    return rafter::Guarded([&] {
+      return rafter::Status::InvalidArgument("isa: " + std::to_string(isa) +
+                                             " is unknown, allowed: 0 (none), 1 (avx2), 2 (avx512)");
+    });
+  }
   rafter::SetMaxIsa(static_cast<rafter::Isa>(isa));
   return RAFTER_OK;
 }

@@ -49,7 +49,7 @@ typedef enum rafter_isa {
 RAFTER_EXPORT rafter_isa rafter_detected_isa(void);
 RAFTER_EXPORT rafter_isa rafter_effective_isa(void);
 // Caps the set used by plans that are created from now on, in the whole process.
-RAFTER_EXPORT rafter_status rafter_set_max_isa(rafter_isa isa);
+RAFTER_EXPORT rafter_status rafter_set_max_isa(int32_t isa);  // a rafter_isa
 
 typedef enum rafter_layout {
   RAFTER_NHWC = 0,

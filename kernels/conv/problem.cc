@@ -18,7 +18,8 @@ namespace rafter {
 namespace {
 
 constexpr int64_t kElementBytes = 4;
-constexpr int64_t kMaxElements = std::numeric_limits<int64_t>::max() / kElementBytes;
+constexpr int64_t kMaxInt = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxElements = kMaxInt / kElementBytes;
 
 Status Invalid(std::string field, int64_t value, const std::string& allowed) {
   return Status::InvalidArgument(std::move(field) + ": " + std::to_string(value) + " " + allowed);
@@ -311,7 +312,8 @@ TapRange ValidTaps(int64_t out, int64_t in_size, int64_t kernel, int64_t stride,
   first -= pad_begin;
   if (first >= in_size) return {};
   const int64_t begin = first >= 0 ? 0 : (-first - 1) / dilation + 1;
-  const int64_t inside = in_size - first;  // at least 1
+  int64_t inside = 0;  // distance to the end, at least 1
+  if (__builtin_sub_overflow(in_size, first, &inside)) inside = kMaxInt;
   const int64_t end = std::min(kernel, (inside - 1) / dilation + 1);
   if (begin >= end) return {};
   return {begin, end};
