@@ -136,7 +136,9 @@ void ApplyOne(Assembler& a, PostOpKind kind, const Xmm& x, const PostOpTemps& t,
       a.vdivps(x, t[0], x);
       break;
     case PostOpKind::kSwish:
-      a.vmovups(t[2], x);
+      // The numerator is cut where the quotient is zero, since Exp never reaches infinity.
+      a.vmovups(t[2], a.constant(-1e30f));
+      a.vmaxps(t[2], t[2], x);
       a.vbroadcastss(t[0], alpha);
       a.vmulps(x, x, t[0]);
       OnePlusExpOfMinus(a, x, t[0], t[1]);

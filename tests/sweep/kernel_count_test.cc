@@ -1,0 +1,51 @@
+// Kernels depend on tiles and tails, not on image sizes: over many sizes of one layer their number stays small.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "jit/code_cache.h"
+#include "rafter/conv.h"
+#include "tests/support/for_each_isa.h"
+#include "tests/support/random_tensor.h"
+
+namespace rafter::testing {
+namespace {
+
+void CheckPlateau(ConvDesc desc) {
+  ClearKernelCache();
+  Random random(3);
+  const auto plan = [&] {
+    desc.in = {random.Between(1, 300), random.Between(1, 300)};
+    const Result<Conv> conv = Conv::Create(desc);
+    if (conv.ok()) return;
+    ASSERT_EQ(conv.status().code(), StatusCode::kInvalidArgument) << conv.status().message();
+  };
+  for (int i = 0; i < 1000; ++i) plan();
+  EXPECT_LE(jit::GetCodeCacheStats().kernels, 64u);
+  const uint64_t before = jit::GetCodeCacheStats().misses;
+  for (int i = 0; i < 300; ++i) plan();
+  EXPECT_LE(jit::GetCodeCacheStats().misses - before, 1u) << "a late size of a rare kind at most";
+}
+
+TEST(KernelCount, ReachesAPlateau) {
+  ForEachIsa([](Isa) {
+    ConvDesc desc;
+    desc.ic = 64, desc.oc = 72, desc.kernel = {3, 3}, desc.pad = {1, 1, 1, 1};
+    CheckPlateau(desc);
+    desc.stride = {2, 2};
+    CheckPlateau(desc);
+    desc.stride = {1, 1}, desc.dilation = {12, 12}, desc.pad = {12, 12, 12, 12};
+    CheckPlateau(desc);
+    desc.ic = 3, desc.kernel = {7, 7}, desc.dilation = {1, 1}, desc.stride = {2, 2}, desc.pad = {3, 3, 3, 3};
+    CheckPlateau(desc);
+    desc.ic = 100, desc.kernel = {1, 1}, desc.stride = {1, 1}, desc.pad = {};
+    CheckPlateau(desc);
+    desc.dst.layout = Layout::kNchw16c;
+    CheckPlateau(desc);
+  });
+}
+
+}  // namespace
+}  // namespace rafter::testing

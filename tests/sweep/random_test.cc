@@ -1,0 +1,56 @@
+// Random problems of every kind against the reference. RAFTER_SWEEP_CASES and RAFTER_SWEEP_SEED in the
+// environment choose how many and which.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/support/conv_tester.h"
+#include "tests/support/for_each_isa.h"
+#include "tests/support/random_desc.h"
+
+namespace rafter::testing {
+namespace {
+
+int64_t FromEnvironment(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoll(text);
+}
+
+void Sweep(DataKind data, bool exact_post_ops, int64_t cases) {
+  const int64_t seed = FromEnvironment("RAFTER_SWEEP_SEED", 1);
+  ForEachIsa([&](Isa) {
+    Random random(static_cast<uint64_t>(seed));
+    for (int64_t i = 0; i < FromEnvironment("RAFTER_SWEEP_CASES", cases); ++i) {
+      RandomDescLimits limits;
+      limits.exact_post_ops = exact_post_ops;
+      const ConvDesc desc = RandomDesc(random, limits);
+      ASSERT_TRUE(ConvTester(desc)
+                      .Data(data)
+                      .Seed(static_cast<uint64_t>(seed + i))
+                      .Threads(1 + static_cast<int>(i % 8))
+                      .Run())
+          << "case " << i;
+    }
+  });
+}
+
+TEST(Random, IntegersAreExact) { Sweep(DataKind::kInteger, true, 3000); }
+TEST(Random, RealsWithinTheBoundOfTheirSum) { Sweep(DataKind::kReal, false, 1500); }
+TEST(Random, NanInfinityAndDenormalsReachTheirOutputsOnly) { Sweep(DataKind::kSpecials, true, 1500); }
+
+// Post-op chains up to the longest, on few shapes.
+TEST(Random, LongPostOpChains) {
+  ForEachIsa([](Isa) {
+    Random random(5);
+    for (int i = 0; i < 300; ++i) {
+      RandomDescLimits limits;
+      limits.max_post_ops = kMaxPostOps;
+      limits.max_image = 5, limits.max_channels_g = 20;
+      const ConvDesc desc = RandomDesc(random, limits);
+      ASSERT_TRUE(ConvTester(desc).Data(DataKind::kReal).Seed(static_cast<uint64_t>(i)).Run());
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rafter::testing
