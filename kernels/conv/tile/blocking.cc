@@ -38,6 +38,7 @@ class Chooser {
   void AddFull(std::vector<ChannelRun>& runs, int64_t first, int64_t vecs, int main_vecs) const;
   double ChannelCycles(const std::vector<ChannelRun>& runs) const;
   void ChooseOrder(Blocking& b) const;
+  void ChoosePasses(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
 
   const Geometry& g_;
@@ -48,11 +49,15 @@ class Chooser {
 };
 
 double Chooser::StepCycles(int px, int vecs) const {
-  const double fma = static_cast<double>(px) * vecs / machine_.fma_pipes;
+  const double accs = px * vecs;
+  const double fma = accs / machine_.fma_pipes * (1 + kFewChains / accs);
   const double loads = static_cast<double>(px + vecs) / machine_.load_ports;
   const double chains = machine_.fma_latency;
-  const double weights = static_cast<double>(vecs) * isa_.vec_bytes / machine_.l2_bytes_per_cycle;
-  return std::max({fma, loads, chains, weights});
+  const double weights = static_cast<double>(vecs) * isa_.vec_bytes;
+  const bool from_l1 = weights * static_cast<double>(g_.taps() * g_.ic_g) <=
+                       static_cast<double>(machine_.l1d_bytes) * kL1Share;
+  const double stream = from_l1 ? 0 : weights / (machine_.l2_bytes_per_cycle * kL2Overlap);
+  return std::max({fma, loads, chains, stream});
 }
 
 double Chooser::TileCycles(int px, int vecs) const {
@@ -144,7 +149,6 @@ void Chooser::ChooseOrder(Blocking& b) const {
   const int64_t units = g_.n * g_.out.h * b.segments;
   const double weights = static_cast<double>(g_.oc_g * g_.ic_g * g_.taps()) * sizeof(float);
   b.units_per_chunk = units;
-  b.channel_blocks_per_pass = CeilDiv(g_.ic_g, kIcBlock);
   if (row_bytes * static_cast<double>(units) <= l2 / 2) return;  // all inputs stay in L2: weights once
   const double chunk_units = std::max(1.0, l2 / 2 / row_bytes);
   const double passes = static_cast<double>(units) / chunk_units;
@@ -153,6 +157,24 @@ void Chooser::ChooseOrder(Blocking& b) const {
   if (weights <= l2 || passes * weights + inputs < tiles * inputs + weights) {
     b.units_per_chunk = static_cast<int64_t>(chunk_units);
   }
+}
+
+// Weights of a channel tile that exceed their share of L2 are read in several passes, so that all rows of a
+// chunk use the part that is in the cache. A pass costs a load and a store of each sum.
+void Chooser::ChoosePasses(Blocking& b) const {
+  const int64_t blocks = CeilDiv(g_.ic_g, kIcBlock);
+  b.channel_blocks_per_pass = blocks;
+  b.prefetches_weights = static_cast<double>(g_.oc_g * g_.ic_g * g_.taps()) * sizeof(float) >
+                         static_cast<double>(machine_.l2_bytes) * kL2Share;
+  if (g_.taps() == 1) return;  // one long block
+  const int64_t vecs = b.channels[0].oc_vecs;
+  const int64_t block_bytes = vecs * isa_.vec_bytes * g_.taps() * kIcBlock;
+  const auto l2 = static_cast<double>(machine_.l2_bytes);
+  if (static_cast<double>(blocks * block_bytes) <= l2 * kL2Share) return;
+  const int64_t unit_bytes = CeilDiv(g_.out.w, b.segments) * vecs * isa_.vec_bytes;
+  if (unit_bytes > kPartialBytes) return;
+  b.channel_blocks_per_pass = std::max<int64_t>(1, static_cast<int64_t>(l2 * kPassL2Share) / block_bytes);
+  b.units_per_chunk = std::min(b.units_per_chunk, kPartialBytes / unit_bytes);
 }
 
 // The grid with the smallest largest share; ties go to splitting the rows.
@@ -192,6 +214,7 @@ Blocking Chooser::Choose() {
   constexpr int64_t kStretch = 96;  // pixels; long rows only, so that inputs of a chunk fit and threads share
   b.segments = g_.out.w > 2 * kStretch ? CeilDiv(g_.out.w, kStretch) : 1;
   ChooseOrder(b);
+  ChoosePasses(b);
   ChooseThreads(b);
   const double threads = b.unit_threads * b.channel_threads;
   b.predicted_us = cycles / threads / (machine_.clock_ghz * 1000) + machine_.call_us +

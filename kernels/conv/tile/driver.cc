@@ -3,18 +3,20 @@
 //   for each thread: its rows x its channel tiles
 //     for each chunk of rows            inputs of a chunk stay in L2
 //       for each channel tile           its weights stay in L1 or L2
-//         for each row of the chunk
-//           for each step of the row    one kernel call: neighbouring tiles of one width
+//         for each pass               weights of some input channels; sums in between are parked
+//           for each row of the chunk
+//             for each step of the row  one kernel call: neighbouring tiles of one width
 #include <algorithm>
 
 #include "kernels/conv/tile/tile_plan.h"
+#include "kernels/conv/tile/tuning.h"
 #include "runtime/parallel.h"
 
 namespace rafter::tile {
 
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kFloat = sizeof(float), kLineBytes = 64;
 
 // Lane masks: the window that starts at 16 - n has n used lanes.
 constexpr struct LaneMasks {
@@ -48,8 +50,10 @@ class TileDriver {
  private:
   void SetTensor();
   void SetChannelTile(int64_t index);
-  void RunUnit(int64_t unit);
-  void RunSteps(const RowSteps& rows, int64_t n, int64_t y, int64_t x, const TapRange& taps);
+  void RunPasses(Range units, bool has_next_tile);
+  void StartPrefetch(const float* weights, int64_t bytes);
+  void ContinuePrefetch(int64_t tiles);
+  void RunUnit(int64_t unit, float* partial);
   void SetSum(const SumShape& sum, const TapRange& taps);
   void SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t x, const TapRange& taps);
 
@@ -59,6 +63,11 @@ class TileDriver {
   const ChannelPlan* channels_ = nullptr;
   int64_t src_channel_ = 0, dst_channel_ = 0;     // bytes, of the current channel tile
   int64_t residual_channel_[kMaxPostOps] = {};
+  Range blocks_;        // of 16 input channels, of the current pass
+  bool is_last_pass_ = true;
+  // The weights that come after those in use: next_bytes_ of each panel (0: none, or all of them fetched).
+  const float* next_weights_ = nullptr;
+  int64_t next_bytes_ = 0, next_panel_ = 0, prefetched_bytes_ = 0;
   TileArgs args_;
 };
 
@@ -97,42 +106,42 @@ void TileDriver::SetChannelTile(int64_t index) {
   }
 }
 
-void TileDriver::RunUnit(int64_t unit) {
+void TileDriver::RunUnit(int64_t unit, float* partial) {
   const Stretches& stretches = plan_.stretches_;
   const int64_t stretch = unit % stretches.count, row = unit / stretches.count;
   const int64_t n = row / g_.out.h, y = row % g_.out.h;
   const TapRange taps =
       ValidTaps(y, g_.in.h, g_.kernel.h, g_.stride.h, g_.dilation.h, g_.pad_top);
-  RunSteps(channels_->rows[stretches.kind(stretch)], n, y, stretches.begin(stretch), taps);
-}
-
-void TileDriver::RunSteps(const RowSteps& rows, int64_t n, int64_t y, int64_t x,
-                          const TapRange& taps) {
-  for (const RowStep& step : rows.steps) {
+  const int64_t pixel_floats = channels_->run.oc_vecs * plan_.panels_.lanes;
+  for (const RowStep& step : channels_->rows[stretches.kind(stretch)].steps) {
     SetSum(step.columns != nullptr ? plan_.edge_ : plan_.interior_, taps);
-    SetPosition(step, n, y, x + step.begin, taps);
+    SetPosition(step, n, y, stretches.begin(stretch) + step.begin, taps);
+    args_.partial = args_.load_partial + args_.store_partial > 0
+                        ? partial + step.begin * pixel_floats : nullptr;
+    if (next_bytes_ > 0) ContinuePrefetch(step.tiles);
     step.kernel(&args_);
   }
 }
 
 void TileDriver::SetSum(const SumShape& sum, const TapRange& taps) {
-  args_.blocks = sum.blocks;
+  args_.blocks = std::min(blocks_.end, sum.blocks) - blocks_.begin;
   args_.rows = taps.end - taps.begin;
   args_.columns_count = sum.columns_count;
   args_.src_row_step = sum.src_row_step;
   args_.src_block_step = sum.src_block_step;
   args_.weights_block_step = sum.weights_block_step;
-  args_.full = sum.full, args_.last = sum.last;
-  args_.full.weights_row_offset = taps.begin * sum.columns_count * sum.full.weights_skip;
-  args_.last.weights_row_offset = taps.begin * sum.columns_count * sum.last.weights_skip;
+  args_.full = sum.full, args_.last = is_last_pass_ ? sum.last : sum.full;
+  for (BlockParams* block : {&args_.full, &args_.last}) {
+    block->weights_row_offset = taps.begin * sum.columns_count * block->weights_skip;
+  }
 }
 
 void TileDriver::SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t x,
                              const TapRange& taps) {
   const int64_t in_y = y * g_.stride.h - g_.pad_top + taps.begin * g_.dilation.h;
   const int64_t in_x = x * g_.stride.w - g_.pad_left;
-  args_.src =
-      Shift(call_.src, (n * g_.src.n + in_y * g_.src.h + in_x * g_.src.w) * kFloat + src_channel_);
+  args_.src = Shift(call_.src, (n * g_.src.n + in_y * g_.src.h + in_x * g_.src.w) * kFloat +
+                                   src_channel_ + blocks_.begin * args_.src_block_step);
   args_.dst = Shift(call_.dst, (n * g_.dst.n + y * g_.dst.h + x * g_.dst.w) * kFloat + dst_channel_);
   args_.columns = step.columns;
   args_.tiles = step.tiles;
@@ -150,13 +159,68 @@ void TileDriver::SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t 
 
 void TileDriver::Run(Range units, Range channel_tiles) {
   SetTensor();
-  for (int64_t chunk = units.begin; chunk < units.end; chunk += plan_.blocking_.units_per_chunk) {
-    const int64_t chunk_end = std::min(chunk + plan_.blocking_.units_per_chunk, units.end);
+  const int64_t step = plan_.blocking_.units_per_chunk;
+  for (int64_t chunk = units.begin; chunk < units.end; chunk += step) {
+    const int64_t chunk_end = std::min(chunk + step, units.end);
     for (int64_t tile = channel_tiles.begin; tile < channel_tiles.end; ++tile) {
       SetChannelTile(tile);
-      for (int64_t unit = chunk; unit < chunk_end; ++unit) RunUnit(unit);
+      RunPasses({chunk, chunk_end}, tile + 1 < channel_tiles.end);
     }
   }
+}
+
+void TileDriver::RunPasses(Range units, bool has_next_tile) {
+  const int64_t blocks = plan_.edge_.blocks, step = plan_.blocking_.channel_blocks_per_pass;
+  const int64_t block_bytes = plan_.edge_.weights_block_step;
+  const float* weights = args_.weights;
+  alignas(64) float partial[kPartialBytes / kFloat];
+  const int64_t unit_floats =  // nothing is parked in a single pass
+      step >= blocks ? 0 : plan_.stretches_.end(0) * channels_->run.oc_vecs * plan_.panels_.lanes;
+  for (int64_t begin = 0; begin < blocks; begin += step) {
+    blocks_ = {begin, std::min(begin + step, blocks)};
+    is_last_pass_ = blocks_.end == blocks;
+    args_.load_partial = begin > 0;
+    args_.store_partial = !is_last_pass_;
+    args_.weights = Shift(weights, begin * block_bytes);
+    if (!is_last_pass_) {
+      StartPrefetch(Shift(weights, blocks_.end * block_bytes), (blocks - blocks_.end) * block_bytes);
+    } else if (has_next_tile) {
+      StartPrefetch(Shift(weights, channels_->run.oc_vecs * args_.panel), blocks * block_bytes);
+    } else {
+      StartPrefetch(weights, 0);
+    }
+    for (int64_t unit = units.begin; unit < units.end; ++unit) {
+      RunUnit(unit, partial + (unit - units.begin) * unit_floats);
+    }
+  }
+}
+
+// The weights that are needed after those in use: `bytes` of each panel, or those of one pass if that is less.
+void TileDriver::StartPrefetch(const float* weights, int64_t bytes) {
+  const Blocking& b = plan_.blocking_;
+  args_.prefetch = next_weights_ = weights;
+  args_.prefetch_step = 0;
+  next_bytes_ = b.prefetches_weights
+                    ? std::min(bytes, b.channel_blocks_per_pass * plan_.edge_.weights_block_step)
+                    : 0;
+  next_panel_ = prefetched_bytes_ = 0;
+}
+
+// Each call continues where the last one ended, panel by panel.
+void TileDriver::ContinuePrefetch(int64_t tiles) {
+  if (prefetched_bytes_ >= next_bytes_) {
+    ++next_panel_;
+    prefetched_bytes_ = 0;
+  }
+  if (next_panel_ >= channels_->run.oc_vecs) {
+    next_bytes_ = args_.prefetch_step = 0;
+    return;
+  }
+  args_.prefetch = Shift(next_weights_, next_panel_ * args_.panel + prefetched_bytes_);
+  args_.prefetch_step = kLineBytes;
+  const int64_t lines = tiles * args_.rows * args_.columns_count *
+                        ((args_.blocks - 1) * args_.full.k_by_4[0] + args_.last.k_by_4[0]);
+  prefetched_bytes_ += lines * kLineBytes;
 }
 
 void TilePlan::Run(const ConvCall& call) const noexcept {

@@ -46,7 +46,9 @@ TileEmitter::TileEmitter(const TileSpec& spec, jit::Assembler& assembler)
       k_left_(pool_.Take()),
       columns_left_(pool_.Take()),
       scratch_(pool_.Take()),
-      column_(spec.is_edge() ? pool_.Take() : scratch_) {
+      column_(spec.is_edge() ? pool_.Take() : scratch_),
+      has_prefetch_(pool_.available() > 0),
+      prefetch_(has_prefetch_ ? pool_.Take() : scratch_) {
   if (num_accs() + jit::kPostOpTemps > a_.isa().num_vecs) {
     throw std::length_error("the tile has more accumulators than registers");
   }
@@ -55,6 +57,7 @@ TileEmitter::TileEmitter(const TileSpec& spec, jit::Assembler& assembler)
 void TileEmitter::Emit() {
   Label next_tile, finish;
   a_.EnterKernel();
+  if (has_prefetch_) a_.mov(prefetch_, ARG(prefetch));
   a_.L(next_tile);
   StartAccumulators();
   a_.cmp(ARG(rows), 0);
@@ -182,6 +185,10 @@ void TileEmitter::EmitChannels(int px_begin, int px_end, int piece) {
     a_.test(k_left_, k_left_);
     a_.jz(done, a_.T_NEAR);
     a_.L(next);
+    if (has_prefetch_ && unroll > 1) {
+      a_.prefetcht1(a_.ptr[prefetch_]);
+      a_.add(prefetch_, ARG(prefetch_step));
+    }
     for (int k = 0; k < unroll; ++k) EmitStep(px_begin, px_end, k);
     panels_.EmitAdvance(a_, unroll * a_.isa().vec_bytes);
     pixels_.EmitAdvance(a_, unroll * static_cast<int>(sizeof(float)));

@@ -72,6 +72,9 @@ class TileEmitter {
   const Reg64 args_;
   jit::StridedPointers pixels_, panels_;
   Reg64 params_, k_left_, columns_left_, scratch_, column_;  // column_: edge kernels only
+  // Tiles that leave no register for it do without the prefetch.
+  const bool has_prefetch_;
+  Reg64 prefetch_;
 };
 
 }  // namespace rafter::tile

@@ -100,6 +100,10 @@ struct TileArgs {
   int64_t columns_count;  // kernel columns, at least 1
   int64_t src_row_step;   // bytes, after the last column of a row
   int64_t src_block_step, weights_block_step;  // bytes between channel blocks
+  // One line per four input channels is prefetched into L2 from here, `prefetch_step` (64 or 0) bytes further
+  // each time: weights of the next pass, while this one computes.
+  const float* prefetch;
+  int64_t prefetch_step;
   int64_t load_partial;   // start from `partial` instead of zero
   int64_t store_partial;  // end by storing to `partial`: no bias, no post-ops, no output
   BlockParams full, last;

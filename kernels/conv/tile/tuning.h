@@ -24,8 +24,23 @@ inline constexpr TileShape kShapes32[] = {{1, 28}, {2, 14}, {3, 9}, {4, 6}, {5, 
 inline constexpr int64_t kAliasBytes = 4096;
 inline constexpr int kMaxAliasedPixels = 12, kMaxAliasedPixelsSmallL1 = 6;
 
+// Share of L1 up to which a tile's weights are taken to stay there from tile to tile.
+inline constexpr double kL1Share = 0.5;
+
+// Part of the L2 bandwidth that a stream of weights gets beside the FMAs. Zen 3, AVX2, 3x3 at 28x28: tiles of 6
+// vectors (192 bytes per 6 cycles) lose 8 to 25 % against those of 3 (96 bytes).
+inline constexpr double kL2Overlap = 0.6;
+
+// Cycles lost per step, times accumulators: 12 chains run 1 % nearer the peak than 8 (Zen 3, latency 4, 2 pipes).
+inline constexpr double kFewChains = 0.25;
+
 // Share of L2 that the weights of one pass, or the inputs of one chunk, may fill.
 inline constexpr double kL2Share = 0.5;
+
+// Share of L2 for the weights of one pass over the input channels, where all of a tile's weights exceed kL2Share.
+// 3x3 512 to 512 at 7x7, Zen 3, AVX2, 3 vectors: one pass 50.6 GFLOP/s, with prefetch of the next weights 57.8,
+// in passes of 110 KB 58.6, of 55 KB 59.9 (medians, interleaved).
+inline constexpr double kPassL2Share = 0.125;
 
 // Largest buffer of unfinished sums per thread, on the stack.
 inline constexpr int64_t kPartialBytes = 32 << 10;
