@@ -57,7 +57,7 @@ double Chooser::StepCycles(int px, int vecs) const {
   const bool from_l1 = weights * static_cast<double>(g_.taps() * g_.ic_g) <=
                        static_cast<double>(machine_.l1d_bytes) * kL1Share;
   const double stream = from_l1 ? 0 : weights / (machine_.l2_bytes_per_cycle * kL2Overlap);
-  return std::max({fma, loads, chains, stream});
+  return std::max({fma, loads, chains, stream}) + kMemoryCost * (loads + weights / kLineBytes);
 }
 
 double Chooser::TileCycles(int px, int vecs) const {
@@ -136,7 +136,7 @@ std::vector<ChannelRun> Chooser::SplitChannels(int main_vecs) const {
 }
 
 double Chooser::ChannelCycles(const std::vector<ChannelRun>& runs) const {
-  double cycles = 0;
+  double cycles = kKindCycles * static_cast<double>(runs.size() - 1);
   for (const ChannelRun& run : runs) cycles += static_cast<double>(run.count) * RowCycles(run.oc_vecs);
   return cycles;
 }

@@ -16,7 +16,7 @@ namespace rafter::tile {
 
 namespace {
 
-constexpr int64_t kFloat = sizeof(float), kLineBytes = 64;
+constexpr int64_t kFloat = sizeof(float);
 
 // Lane masks: the window that starts at 16 - n has n used lanes.
 constexpr struct LaneMasks {
@@ -68,11 +68,10 @@ class TileDriver {
   // The weights that come after those in use: next_bytes_ of each panel (0: none, or all of them fetched).
   const float* next_weights_ = nullptr;
   int64_t next_bytes_ = 0, next_panel_ = 0, prefetched_bytes_ = 0;
-  TileArgs args_;
+  TileArgs args_;       // each field is set before the first kernel that reads it
 };
 
 void TileDriver::SetTensor() {
-  args_ = TileArgs{};
   args_.src_px = g_.stride.w * g_.src.w * kFloat;
   args_.dst_px = g_.dst.w * kFloat;
   args_.dst_block = g_.dst.c * kFloat;

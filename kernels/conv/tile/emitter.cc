@@ -20,6 +20,8 @@ std::string KernelName(const TileSpec& spec) {
   name += kTails[static_cast<int>(spec.tail)];
   name += kOrders[static_cast<int>(spec.dst_order)];
   if (spec.split_k()) name += "_split8";
+  if (spec.has_partial()) name += "_passes";
+  if (spec.has_rest()) name += "_rest";
   if (spec.is_edge()) {
     name += "_edge" + std::to_string(spec.skip_first) + "+" + std::to_string(spec.skip_last);
   }
@@ -72,6 +74,10 @@ void TileEmitter::Emit() {
 }
 
 void TileEmitter::StartAccumulators() {
+  if (!spec_.has_partial()) {
+    for (int i = 0; i < num_accs(); ++i) a_.Zero(a_.vec(i));
+    return;
+  }
   Label from_zero, done;
   a_.cmp(ARG(load_partial), 0);
   a_.jz(from_zero, a_.T_NEAR);
@@ -178,6 +184,7 @@ void TileEmitter::EmitColumn(int px_begin, int px_end) {
 void TileEmitter::EmitChannels(int px_begin, int px_end, int piece) {
   const int piece_offset = piece * static_cast<int>(sizeof(int64_t));
   for (const int unroll : {4, 1}) {
+    if (unroll == 1 && !spec_.has_rest()) continue;
     const size_t count =
         (unroll == 4 ? offsetof(BlockParams, k_by_4) : offsetof(BlockParams, k_rest)) + piece_offset;
     Label next, done;

@@ -51,15 +51,19 @@ struct TileSpec {
   DstOrder dst_order;
   // Edge kernels: how many of the first / last pixels may be outside the image at some tap.
   uint8_t skip_first, skip_last;
-  uint8_t flags;      // kEdge, kSplitK
+  uint8_t flags;      // kEdge, kSplitK, kPartial, kRest
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
   static constexpr uint8_t kEdge = 1;    // columns may miss pixels of the tile: TileArgs::columns is read
   static constexpr uint8_t kSplitK = 2;  // channels come in pieces of 8 (NCHW8c): two per block of 16
+  static constexpr uint8_t kPartial = 4; // sums may come from and go to TileArgs::partial
+  static constexpr uint8_t kRest = 8;    // channels of some block are no multiple of 4: k_rest is read
 
   bool operator==(const TileSpec&) const = default;
   bool is_edge() const { return (flags & kEdge) != 0; }
   bool split_k() const { return (flags & kSplitK) != 0; }
+  bool has_partial() const { return (flags & kPartial) != 0; }
+  bool has_rest() const { return (flags & kRest) != 0; }
 };
 static_assert(std::has_unique_object_representations_v<TileSpec>);
 
@@ -104,6 +108,7 @@ struct TileArgs {
   // each time: weights of the next pass, while this one computes.
   const float* prefetch;
   int64_t prefetch_step;
+  // kPartial only:
   int64_t load_partial;   // start from `partial` instead of zero
   int64_t store_partial;  // end by storing to `partial`: no bias, no post-ops, no output
   BlockParams full, last;

@@ -10,10 +10,12 @@ namespace rafter::tile {
 
 void TileEmitter::FinishTile() {
   Label finish, next;
-  a_.cmp(ARG(store_partial), 0);
-  a_.jz(finish, a_.T_NEAR);
-  StorePartial();
-  a_.jmp(next, a_.T_NEAR);
+  if (spec_.has_partial()) {
+    a_.cmp(ARG(store_partial), 0);
+    a_.jz(finish, a_.T_NEAR);
+    StorePartial();
+    a_.jmp(next, a_.T_NEAR);
+  }
   a_.L(finish);
   AddBias();
   ApplyPostOps();
@@ -143,7 +145,7 @@ void TileEmitter::NextTile() {
   };
   advance(offsetof(TileArgs, src), offsetof(TileArgs, src_tile));
   advance(offsetof(TileArgs, dst), offsetof(TileArgs, dst_tile));
-  a_.add(ARG(partial), num_accs() * a_.isa().vec_bytes);
+  if (spec_.has_partial()) a_.add(ARG(partial), num_accs() * a_.isa().vec_bytes);
   int op = 0;
   for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
     if (static_cast<PostOpKind>(ops & 0xff) != PostOpKind::kResidualAdd) continue;

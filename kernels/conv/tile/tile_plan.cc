@@ -35,9 +35,9 @@ TilePlan::TilePlan(const char* algorithm, Geometry geometry, const PlanContext& 
 Result<std::unique_ptr<ConvPlan>> TilePlan::Make(const char* algorithm, Geometry geometry,
                                                  const PlanContext& context) {
   std::unique_ptr<TilePlan> plan(new TilePlan(algorithm, std::move(geometry), context));
+  plan->ShapeSums();
   if (Status status = plan->CutStretches(); !status.ok()) return status;
   if (Status status = plan->CompileKernels(); !status.ok()) return status;
-  plan->ShapeSums();
   plan->CopyScales();
   return std::unique_ptr<ConvPlan>(std::move(plan));
 }
@@ -108,6 +108,11 @@ Result<TileFunction*> TilePlan::Kernel(const ChannelRun& run, int px, bool edge)
   spec.dst_order = DstOrderOf(geometry_.dst_layout, static_cast<int>(panels_.lanes));
   if (run.oc_vecs == 1 && spec.dst_order == DstOrder::kPairs) spec.dst_order = DstOrder::kContiguous;
   if (IsSplit(geometry_)) spec.flags |= TileSpec::kSplitK;
+  const SumShape& sum = edge ? edge_ : interior_;
+  if (blocking_.channel_blocks_per_pass < edge_.blocks) spec.flags |= TileSpec::kPartial;
+  if (sum.last.k_rest[0] + sum.last.k_rest[1] + sum.full.k_rest[0] * (sum.blocks - 1) > 0) {
+    spec.flags |= TileSpec::kRest;
+  }
   if (edge) {
     const EdgeSkips skips = EdgeSkipsFor(geometry_, px);
     spec.flags |= TileSpec::kEdge;
@@ -119,8 +124,9 @@ Result<TileFunction*> TilePlan::Kernel(const ChannelRun& run, int px, bool edge)
   Result<jit::KernelPtr> kernel = GetTileKernel(spec);
   if (!kernel.ok()) return kernel.status();
   // The first interior kernel of the first channel run does most of the work.
-  if (kernel_name_.empty() || (!edge && kernel_name_.find("_edge") != std::string::npos)) {
+  if (kernel_name_.empty() || (!edge && named_after_edge_)) {
     kernel_name_ = (*kernel)->name();
+    named_after_edge_ = edge;
   }
   kernels_.push_back(*kernel);
   return (*kernel)->entry<TileFunction>();

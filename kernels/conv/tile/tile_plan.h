@@ -101,6 +101,7 @@ class TilePlan final : public ConvPlan {
   std::vector<float> post_params_;       // alpha, beta per post-op
   std::vector<std::vector<float>> scales_;  // per post-op: [group][panel][lane]
   std::string kernel_name_;
+  bool named_after_edge_ = false;
 };
 
 // What the algorithm offers for this geometry; `isa` must be a vector ISA.

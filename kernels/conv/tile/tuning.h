@@ -29,10 +29,18 @@ inline constexpr double kL1Share = 0.5;
 
 // Part of the L2 bandwidth that a stream of weights gets beside the FMAs. Zen 3, AVX2, 3x3 at 28x28: tiles of 6
 // vectors (192 bytes per 6 cycles) lose 8 to 25 % against those of 3 (96 bytes).
-inline constexpr double kL2Overlap = 0.6;
+inline constexpr double kL2Overlap = 0.67;
 
 // Cycles lost per step, times accumulators: 12 chains run 1 % nearer the peak than 8 (Zen 3, latency 4, 2 pipes).
 inline constexpr double kFewChains = 0.25;
+
+// What loads cost even where they hide behind FMAs, in cycles per load pair and per line of weights: tiles of 2, 3
+// and 4 vectors are within 2 % of each other on large images, 3 vectors best on average (Zen 3).
+inline constexpr double kMemoryCost = 0.15;
+inline constexpr int64_t kLineBytes = 64;
+
+// One more kind of channel tile means more kernels to compile (about 10 us each): worth this many cycles per row.
+inline constexpr double kKindCycles = 200;
 
 // Share of L2 that the weights of one pass, or the inputs of one chunk, may fill.
 inline constexpr double kL2Share = 0.5;
