@@ -41,7 +41,8 @@ class BaselineRun {
   virtual const std::string& implementation() const noexcept = 0;  // "brgconv:avx2"
   virtual const std::string& layout() const noexcept = 0;  // resolved: "NHWC", "NCHW->NCHW16c"
   virtual double create_us() const noexcept = 0;           // median, without packing of weights
-  // One call, as in an inference. Errors are kept and returned by status().
+  // One call, as in an inference, on the calling thread's OpenMP team: let it have the request's
+  // size (bench/omp_team.h). Errors are kept and returned by status().
   virtual void Run() noexcept = 0;
   virtual Status status() const = 0;
   // The last output as dense NCHW, n * oc * oh * ow values.

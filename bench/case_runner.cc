@@ -214,8 +214,8 @@ double CaseRunner::EstimateUs(const SuiteCase& suite_case) const noexcept {
     const double contenders = baseline_ != nullptr ? 3 : 1;
     const double round_us = contenders * (std::max(call_us * 1.2, 50.0) + call_us * 1.2);
     const double timing_us = std::max(std::min(options_.budget_us, 40 * round_us), 3 * round_us);
-    const double products = std::min(cost->flops_valid / 2, 64e6);
-    return timing_us + contenders * products * 2e-3 + 5e3;
+    const double products = std::min(cost->flops_valid / 2, kThoroughProducts);
+    return timing_us + products * 2e-3 + 5e3;
   } catch (const std::exception&) {
     return 0;
   }

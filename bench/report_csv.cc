@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <iterator>
 #include <vector>
 
 #include "bench/report_table.h"

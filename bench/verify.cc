@@ -11,7 +11,6 @@
 namespace rafter::bench {
 namespace {
 
-constexpr double kCheapProducts = 64e6;  // about 0.1 s on one core
 constexpr int64_t kLeastOutputs = 4096;
 
 struct Output {
@@ -27,29 +26,23 @@ struct Sum {
 class Verifier {
  public:
   Verifier(const ConvProblem& problem, const float* src, const float* oihw, const float* bias)
-      : problem_(problem), desc_(problem.desc), src_(src), oihw_(oihw), bias_(bias) {}
+      : problem_(problem), desc_(problem.desc), src_(src), oihw_(oihw), bias_(bias) {
+    for (int64_t c = 0; c < desc_.ic; ++c) {
+      channel_offset_.push_back(Offset(problem_.src, desc_.src.layout, 0, c, 0, 0));
+    }
+  }
 
   Sum Expected(const Output& output) const {
     Sum sum;
-    const int64_t group = output.c / problem_.oc_g;
     const TapRange rows = ValidTaps(output.h, desc_.in.h, desc_.kernel.h, desc_.stride.h,
                                     desc_.dilation.h, desc_.pad.top);
     const TapRange columns = ValidTaps(output.w, desc_.in.w, desc_.kernel.w, desc_.stride.w,
                                        desc_.dilation.w, desc_.pad.left);
-    for (int64_t i = 0; i < problem_.ic_g; ++i) {
-      const int64_t weights_plane =
-          (output.c * problem_.ic_g + i) * desc_.kernel.h * desc_.kernel.w;
-      for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
-        const int64_t y = output.h * desc_.stride.h - desc_.pad.top + kh * desc_.dilation.h;
-        for (int64_t kw = columns.begin; kw < columns.end; ++kw) {
-          const int64_t x = output.w * desc_.stride.w - desc_.pad.left + kw * desc_.dilation.w;
-          const int64_t channel = group * problem_.ic_g + i;
-          const double product =
-              double{src_[Offset(problem_.src, desc_.src.layout, output.n, channel, y, x)]} *
-              double{oihw_[weights_plane + kh * desc_.kernel.w + kw]};
-          sum.value += product;
-          sum.magnitude += std::abs(product);
-        }
+    for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
+      const int64_t y = output.h * desc_.stride.h - desc_.pad.top + kh * desc_.dilation.h;
+      for (int64_t kw = columns.begin; kw < columns.end; ++kw) {
+        const int64_t x = output.w * desc_.stride.w - desc_.pad.left + kw * desc_.dilation.w;
+        AddPixel(output, y, x, kh * desc_.kernel.w + kw, sum);
       }
     }
     sum.terms = problem_.ic_g * (rows.end - rows.begin) * (columns.end - columns.begin);
@@ -90,11 +83,26 @@ class Verifier {
   }
 
  private:
+  // The products of one input pixel with one tap.
+  void AddPixel(const Output& output, int64_t y, int64_t x, int64_t tap, Sum& sum) const {
+    const int64_t taps = desc_.kernel.h * desc_.kernel.w;
+    const int64_t group = output.c / problem_.oc_g;
+    const float* pixel = src_ + output.n * problem_.src.n + y * problem_.src.h + x * problem_.src.w;
+    const float* weights = oihw_ + output.c * problem_.ic_g * taps + tap;
+    const int64_t* offsets = channel_offset_.data() + group * problem_.ic_g;
+    for (int64_t i = 0; i < problem_.ic_g; ++i) {
+      const double product = double{pixel[offsets[i]]} * double{weights[i * taps]};
+      sum.value += product;
+      sum.magnitude += std::abs(product);
+    }
+  }
+
   const ConvProblem& problem_;
   const ConvDesc& desc_;
   const float* src_;
   const float* oihw_;
   const float* bias_;
+  std::vector<int64_t> channel_offset_;  // in src, of each input channel
 };
 
 void AppendEverything(const ConvProblem& problem, std::vector<Output>& outputs) {
@@ -125,7 +133,8 @@ void AppendBorder(const ConvProblem& problem, int64_t channels, std::vector<Outp
   }
 }
 
-std::vector<Output> ChooseOutputs(const ConvProblem& problem, uint64_t seed) {
+std::vector<Output> ChooseOutputs(const ConvProblem& problem, uint64_t seed,
+                                  double cheap_products) {
   const ConvDesc& desc = problem.desc;
   const double pixels = static_cast<double>(desc.n) * static_cast<double>(problem.oh) *
                         static_cast<double>(problem.ow);
@@ -133,14 +142,14 @@ std::vector<Output> ChooseOutputs(const ConvProblem& problem, uint64_t seed) {
                         static_cast<double>(desc.kernel.w);
   const double all = pixels * static_cast<double>(desc.oc);
   std::vector<Output> outputs;
-  if (all * window <= kCheapProducts || all <= static_cast<double>(kLeastOutputs)) {
+  if (all * window <= cheap_products || all <= static_cast<double>(kLeastOutputs)) {
     AppendEverything(problem, outputs);
     return outputs;
   }
   // Half of the cheap work for the border, at least one channel per pixel; the rest at random.
   const double border =
       2.0 * static_cast<double>(desc.n) * static_cast<double>(problem.oh + problem.ow);
-  const double affordable = kCheapProducts / 2 / window / border;
+  const double affordable = cheap_products / 2 / window / border;
   const int64_t channels = std::clamp<int64_t>(static_cast<int64_t>(affordable), 1, desc.oc);
   AppendBorder(problem, channels, outputs);
   std::mt19937_64 random(seed);
@@ -156,11 +165,12 @@ std::vector<Output> ChooseOutputs(const ConvProblem& problem, uint64_t seed) {
 }  // namespace
 
 Result<VerifyResult> VerifyOutputs(const ConvProblem& problem, const float* src, const float* oihw,
-                                   const float* bias, const float* dst, uint64_t seed) {
+                                   const float* bias, const float* dst, uint64_t seed,
+                                   double cheap_products) {
   VerifyResult result;
   if (problem.desc.n == 0) return result;
   const Verifier verifier(problem, src, oihw, bias);
-  for (const Output& output : ChooseOutputs(problem, seed)) {
+  for (const Output& output : ChooseOutputs(problem, seed, cheap_products)) {
     Status status = verifier.Check(output, dst, result);
     if (!status.ok()) return status;
   }

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "bench/case_tensors.h"
 #include "bench/descriptor.h"
 #include "bench/omp_team.h"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <random>
 #include <string>
 
@@ -263,44 +264,21 @@ TEST(Descriptor, RandomProblemsRoundTrip) {
   EXPECT_GT(valid, 1000);
 }
 
+// Pieces of descriptors, and what does not belong into one.
+const std::string kPieces[] = {
+    // clang-format off
+    "g", "mb", "ic", "oc", "ih", "iw", "oh", "ow", "kh", "kw", "sh", "sw", "ph", "pw", "dh", "dw",
+    "id", "kd", "_", "n", "-", "+", " ", "0", "1", "7", "16", "9223372036854775807", "\"", "x",
+    std::string(1, '\0'), "\xff",
+    // clang-format on
+};
+
 TEST(Descriptor, RandomTextNeverCrashes) {
   std::mt19937 random(11);
-  const std::string pieces[] = {"g",
-                                "mb",
-                                "ic",
-                                "oc",
-                                "ih",
-                                "iw",
-                                "oh",
-                                "ow",
-                                "kh",
-                                "kw",
-                                "sh",
-                                "sw",
-                                "ph",
-                                "pw",
-                                "dh",
-                                "dw",
-                                "id",
-                                "kd",
-                                "_",
-                                "n",
-                                "-",
-                                "+",
-                                " ",
-                                "0",
-                                "1",
-                                "7",
-                                "16",
-                                "9223372036854775807",
-                                "\"",
-                                "x",
-                                std::string(1, '\0'),
-                                "\xff"};
   for (int i = 0; i < 50000; ++i) {
     std::string text = i % 2 == 0 ? "ic8ih8oc8kh3" : "";
     for (unsigned length = random() % 12; length > 0; --length) {
-      text += pieces[random() % std::size(pieces)];
+      text += kPieces[random() % std::size(kPieces)];
     }
     size_t position = 0;
     const Result<Descriptor> descriptor = ParseDescriptor(text, &position);
