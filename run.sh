@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 tools/install_deps.sh
 cmake --preset release >&2
-cmake --build --preset release >&2
+cmake --build --preset release --target rafter_cli rafter >&2
 
 if [ $# -eq 0 ]; then
   set -- bench @resnet_50 --mb 1 --vs onednn
