@@ -141,20 +141,21 @@ double Chooser::ChannelCycles(const std::vector<ChannelRun>& runs) const {
   return cycles;
 }
 
-// Which of weights and inputs is read again and again: the one whose repeated part fits L2.
+// Which of weights and inputs is read again and again from beyond L2. Weights are streams that the kernel
+// prefetches; inputs are read in pieces of 16 channels, which costs several times as much per byte.
 void Chooser::ChooseOrder(Blocking& b) const {
   const double l2 = static_cast<double>(machine_.l2_bytes) * kL2Share;
   const double row_bytes = static_cast<double>(g_.in.w * g_.ic_g * g_.stride.h) * sizeof(float) /
                            static_cast<double>(b.segments);
   const int64_t units = g_.n * g_.out.h * b.segments;
   const double weights = static_cast<double>(g_.oc_g * g_.ic_g * g_.taps()) * sizeof(float);
-  b.units_per_chunk = units;
-  if (row_bytes * static_cast<double>(units) <= l2 / 2) return;  // all inputs stay in L2: weights once
-  const double chunk_units = std::max(1.0, l2 / 2 / row_bytes);
+  b.units_per_chunk = std::max<int64_t>(1, units);
+  const double inputs = row_bytes * static_cast<double>(units);
+  if (inputs <= l2) return;
+  const double chunk_units = std::max(1.0, l2 / row_bytes);
   const double passes = static_cast<double>(units) / chunk_units;
   const double tiles = static_cast<double>(CeilDiv(g_.oc_g, b.channels[0].oc_vecs * isa_.vec_lanes()));
-  const double inputs = row_bytes * static_cast<double>(units);
-  if (weights <= l2 || passes * weights + inputs < tiles * inputs + weights) {
+  if (weights <= l2 || passes * weights + inputs < kInputCost * (tiles * inputs) + weights) {
     b.units_per_chunk = static_cast<int64_t>(chunk_units);
   }
 }
