@@ -128,7 +128,7 @@ class RAFTER_EXPORT Conv {
   Size2 output_size() const noexcept;
   // Name of the chosen algorithm: "direct", "pointwise", "reference", …
   const char* algorithm() const noexcept;
-  // Name of the kernel that does most of the work, e.g. "direct_f32_avx2_px6_oc2v_relu".
+  // Name of the kernel that does most of the work, e.g. "tile_f32_avx2_px4_oc3v_relu".
   const std::string& kernel_name() const noexcept;
   // The instruction set that the kernels use; kNone for the reference.
   Isa isa() const noexcept;
