@@ -96,7 +96,7 @@ std::vector<double> Rounds::LogRatios(size_t contender, bool repeat) const {
     all.push_back(log_ratio);
     if (!ours->disturbed && !other->disturbed) clean.push_back(log_ratio);
   }
-  return clean.size() * 2 < all.size() ? all : clean;
+  return UseUndisturbedOnly(clean.size(), all.size()) ? clean : all;
 }
 
 bool Rounds::PreciseEnough() const {

@@ -78,16 +78,16 @@ TimeStats SummarizeSamples(const std::vector<Sample>& samples, int64_t inner) {
   for (const Sample& sample : samples) {
     if (!sample.disturbed) clean.push_back(sample.us);
   }
-  const bool noisy = clean.size() * 2 < samples.size();
   const size_t disturbed = samples.size() - clean.size();
-  if (noisy) {
+  const bool clean_only = UseUndisturbedOnly(clean.size(), samples.size());
+  if (!clean_only) {
     clean.clear();
     for (const Sample& sample : samples) clean.push_back(sample.us);
   }
   TimeStats stats = Summarize(std::move(clean));
-  stats.discarded = noisy ? 0 : static_cast<int64_t>(disturbed);
+  stats.discarded = clean_only ? static_cast<int64_t>(disturbed) : 0;
   stats.inner = inner;
-  stats.noisy = noisy;
+  stats.noisy = disturbed * 2 > samples.size();
   return stats;
 }
 

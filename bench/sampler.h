@@ -67,8 +67,15 @@ Sample TimeBatch(Stopwatch& watch, const Work& work, int64_t inner);
 // differ.
 void MarkStolen(std::span<Sample> samples);
 
-// Statistics of the undisturbed samples; of all of them (noisy) when fewer than half are
-// undisturbed.
+// Undisturbed samples that are enough to go by, however many others there are.
+inline constexpr size_t kEnoughUndisturbed = 10;
+
+// Whether `clean` undisturbed values out of `all` are used alone: half of them, or enough.
+constexpr bool UseUndisturbedOnly(size_t clean, size_t all) noexcept {
+  return clean * 2 >= all || clean >= kEnoughUndisturbed;
+}
+
+// Statistics of the undisturbed samples, or of all where those are too few.
 TimeStats SummarizeSamples(const std::vector<Sample>& samples, int64_t inner);
 
 // The whole procedure. With the budget exhausted at least three samples are there, unless stopped.

@@ -41,7 +41,7 @@ struct TimeStats {
   int64_t samples = 0;             // kept
   int64_t discarded = 0;           // thrown away on outside evidence of a disturbance
   int64_t inner = 0;               // calls per sample
-  bool noisy = false;              // most samples were disturbed, so all of them were kept
+  bool noisy = false;              // most samples were disturbed
 };
 
 // Statistics of samples in any order; zeros when empty.
