@@ -38,7 +38,7 @@ DuelResult Fight(double ours_us, std::vector<double> others_us, uint64_t seed,
   for (double other : others_us) contenders.push_back(FakeWork(watch, random, other, noise));
   DuelOptions options;
   options.seed = seed;
-  options.sampling.budget_us = 1e6;
+  options.sampling.budget_us = 2e5;
   options.sampling.relative_half_width = 0.002;
   return RunDuel(watch, contenders, options);
 }
