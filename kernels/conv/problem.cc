@@ -268,7 +268,7 @@ Result<ConvProblem> Validate(const ConvDesc& desc) {
 
   const int64_t ic_g = desc.ic / desc.groups, oc_g = desc.oc / desc.groups;
   // One more input channel stands for the bias.
-  if (ic_g == kMaxElements || !ProductFits({desc.oc, ic_g + 1, desc.kernel.h, desc.kernel.w})) {
+  if (ic_g >= kMaxElements || !ProductFits({desc.oc, ic_g + 1, desc.kernel.h, desc.kernel.w})) {
     return Status::InvalidArgument("weights: " + std::to_string(desc.oc) + "x" +
                                    std::to_string(ic_g) + "x" + std::to_string(desc.kernel.h) +
                                    "x" + std::to_string(desc.kernel.w) +

@@ -145,7 +145,7 @@ double Chooser::ChannelCycles(const std::vector<ChannelRun>& runs) const {
 // prefetches; inputs are read in pieces of 16 channels, which costs several times as much per byte.
 void Chooser::ChooseOrder(Blocking& b) const {
   const double l2 = static_cast<double>(machine_.l2_bytes) * kL2Share;
-  const double row_bytes = static_cast<double>(g_.in.w * g_.ic_g * g_.stride.h) * sizeof(float) /
+  const double row_bytes = static_cast<double>(g_.in.w * g_.ic_g) * static_cast<double>(g_.stride.h) * sizeof(float) /
                            static_cast<double>(b.segments);
   const int64_t units = g_.n * g_.out.h * b.segments;
   const double weights = static_cast<double>(g_.oc_g * g_.ic_g * g_.taps()) * sizeof(float);

@@ -5,6 +5,26 @@
 
 namespace rafter::tile {
 
+namespace {
+
+// Whether everything that the driver computes along one axis stays within 64-bit byte offsets: `reach` in
+// units of `element_stride`.
+bool StepsFit(int64_t in, int64_t pad_begin, int64_t pad_end, int64_t kernel, int64_t stride,
+              int64_t dilation, int64_t element_stride) {
+  int64_t reach = 0;
+  for (const int64_t part : {in, pad_begin, pad_end, stride}) {
+    if (__builtin_add_overflow(reach, part, &reach)) return false;
+  }
+  int64_t extent = 0, bytes = 0;
+  constexpr int64_t kTiles = 64;  // steps of whole tiles, and room for sums of steps
+  return !__builtin_mul_overflow(kernel, dilation, &extent) &&
+         !__builtin_add_overflow(reach, extent, &reach) &&
+         !__builtin_mul_overflow(reach, element_stride, &bytes) &&
+         !__builtin_mul_overflow(bytes, kTiles * static_cast<int64_t>(sizeof(float)), &bytes);
+}
+
+}  // namespace
+
 Geometry GeometryOf(const ConvProblem& problem) {
   const ConvDesc& d = problem.desc;
   Geometry g;
@@ -21,6 +41,10 @@ Geometry GeometryOf(const ConvProblem& problem) {
 
 std::string LayoutRefusal(const ConvProblem& problem) {
   const ConvDesc& d = problem.desc;
+  if (!StepsFit(d.in.h, d.pad.top, d.pad.bottom, d.kernel.h, d.stride.h, d.dilation.h, problem.src.h) ||
+      !StepsFit(d.in.w, d.pad.left, d.pad.right, d.kernel.w, d.stride.w, d.dilation.w, problem.src.w)) {
+    return "padding, strides or dilations lead beyond 64-bit byte offsets";
+  }
   for (const auto& [what, layout, channels] :
        {std::tuple{"src", d.src.layout, problem.ic_g}, std::tuple{"dst", d.dst.layout, problem.oc_g}}) {
     if (layout == Layout::kNchw) return std::string(what) + " is NCHW: channels are not together";

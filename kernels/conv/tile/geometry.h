@@ -23,7 +23,7 @@ struct Geometry {
   int64_t taps() const { return kernel.h * kernel.w; }
 };
 
-// The problem as it is: rows are image rows. `problem` must be one that Refusal accepts.
+// The problem as it is: rows are image rows. `problem` must be one that LayoutRefusal accepts.
 Geometry GeometryOf(const ConvProblem& problem);
 
 // Why the tile engine cannot take the problem's layouts; empty when it can.
