@@ -36,8 +36,10 @@ Status CheckChannels(const char* field, int64_t channels, int64_t groups) {
 ProblemAxis AxisOf(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad_begin,
                    int64_t pad_end) {
   ProblemAxis axis{in, 0, kernel, stride, pad_begin, pad_end, dilation - 1};
-  const int64_t span = in + pad_begin + pad_end - (dilation * (kernel - 1) + 1);
-  axis.out = stride > 0 && span >= 0 ? span / stride + 1 : 0;
+  // Sums of 64-bit sizes: a description need not be a valid one to be printed.
+  const __int128 extent = static_cast<__int128>(dilation) * (kernel - 1) + 1;
+  const __int128 span = static_cast<__int128>(in) + pad_begin + pad_end - extent;
+  axis.out = stride > 0 && span >= 0 ? static_cast<int64_t>(span / stride + 1) : 0;
   return axis;
 }
 
