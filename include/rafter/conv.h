@@ -62,8 +62,9 @@ enum class Accuracy : uint8_t { kDefault, kStrict };
 struct ConvOptions {
   int threads = 0;               // threads the plan is laid out for; 0 = those of OpenMpThreads()
   Accuracy accuracy = Accuracy::kDefault;
-  // Name of the only algorithm to be tried ("reference", "direct", "pointwise"); empty: the cheapest.
-  // kUnsupported when it refuses the problem.
+  // Name of the only algorithm to be tried ("reference", "direct", "pointwise"; the last two also allow
+  // their form behind a change of layout, "direct+reorder"); empty: the cheapest. kUnsupported when it
+  // refuses the problem, kInvalidArgument for an unknown name.
   std::string algorithm{};
 };
 

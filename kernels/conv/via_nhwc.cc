@@ -106,8 +106,8 @@ Status Plan::AddReorders(const ConvProblem& problem, const ConvProblem& inner_pr
   Status status = AddCopy(shape, d.dst.layout, problem.dst, inner_problem.dst, dst_);
   for (const PostOp& op : d.post_ops) {
     if (op.kind != PostOpKind::kResidualAdd || !status.ok()) continue;
-    status = AddCopy(shape, d.dst.layout, op.residual_strides.value_or(problem.dst),
-                     inner_problem.dst, residuals_);
+    status = AddCopy(shape, d.dst.layout, ResidualStrides(problem, op), inner_problem.dst,
+                     residuals_);
   }
   return status;
 }

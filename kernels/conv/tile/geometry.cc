@@ -35,7 +35,7 @@ Geometry GeometryOf(const ConvProblem& problem) {
   g.src_layout = d.src.layout, g.dst_layout = d.dst.layout;
   g.src = problem.src, g.dst = problem.dst;
   g.post_ops = d.post_ops;
-  for (const PostOp& op : d.post_ops) g.residuals.push_back(op.residual_strides.value_or(problem.dst));
+  for (const PostOp& op : d.post_ops) g.residuals.push_back(ResidualStrides(problem, op));
   return g;
 }
 
