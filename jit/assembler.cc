@@ -99,6 +99,59 @@ void Assembler::ZeroBehindTail(const Xmm& v, const Xmm& mask_vec) {
   }
 }
 
+void Assembler::UseTailMask(const Xmm& mask_vec) {
+  if (isa_.has_opmask) vptestmd(kTailMask, mask_vec, mask_vec);
+}
+
+void Assembler::FmaTail(const Xmm& acc, const Xmm& x, const Xmm& multiplier, const Xmm& mask_vec,
+                        const Xmm& temp) {
+  if (isa_.has_opmask) {
+    vfmadd231ps(acc | kTailMask, x, multiplier);
+  } else {  // unused lanes of x are zero: zeros on the other side keep infinity out
+    vandps(temp, multiplier, mask_vec);
+    vfmadd231ps(acc, x, temp);
+  }
+}
+
+void Assembler::StoreFirstLanes(const Reg64& dst, const Xmm& src, const Reg64& lanes) {
+  if (isa_.has_opmask) {
+    vmovups(ptr[dst] | kTailMask, src);
+    return;
+  }
+  Label pair, single, done;
+  const Xmm low(src.getIdx());
+  test(lanes, 4);
+  jz(pair);
+  vmovups(ptr[dst], low);
+  vextractf128(low, Xbyak::Ymm(src.getIdx()), 1);
+  add(dst, 16);
+  L(pair);
+  test(lanes, 2);
+  jz(single);
+  vmovlps(ptr[dst], low);
+  vpermilpd(low, low, 1);
+  add(dst, 8);
+  L(single);
+  test(lanes, 1);
+  jz(done);
+  vmovss(ptr[dst], low);
+  L(done);
+}
+
+void Assembler::EvenLanes(const Xmm& dst, const Xmm& a, const Xbyak::Operand& b) {
+  vshufps(dst, a, b, 0x88);
+}
+
+void Assembler::OrderEvenLanes(const Xmm& v) {
+  constexpr uint8_t kSwapMiddle = 0xD8;  // quarters 0, 2, 1, 3
+  if (isa_.vec_bytes == 64) {
+    vpermpd(Full(v), Full(v), kSwapMiddle);  // within each half
+    vshuff64x2(Full(v), Full(v), Full(v), kSwapMiddle);
+  } else {
+    vpermpd(Xbyak::Ymm(v.getIdx()), Xbyak::Ymm(v.getIdx()), kSwapMiddle);
+  }
+}
+
 void Assembler::LoadLowHalf(const Xmm& dst, const Address& low) { vmovups(LowHalf(dst), low); }
 
 void Assembler::LoadHighHalf(const Xmm& dst, const Address& high) {

@@ -55,6 +55,18 @@ class Assembler : public Xbyak::CodeGenerator {
   void LoadTail(const Xmm& dst, const Address& src, const Xmm& mask_vec);  // other lanes: 0
   void StoreTail(const Address& dst, const Xmm& src, const Xmm& mask_vec);
   void ZeroBehindTail(const Xmm& v, const Xmm& mask_vec);
+  // A lane mask that is in a register already (any lanes, not only the first).
+  void UseTailMask(const Xmm& mask_vec);
+  // acc += x * multiplier in the used lanes; the others are not even multiplied. Destroys `temp`.
+  void FmaTail(const Xmm& acc, const Xmm& x, const Xmm& multiplier, const Xmm& mask_vec, const Xmm& temp);
+  // Stores the first `lanes` lanes, fewer than a vector has, whose mask was prepared by LoadTailMask. Destroys
+  // `dst` and `src`: without opmask registers the pieces of 4, 2 and 1 are stored one by one, since masked stores
+  // take dozens of cycles on AMD.
+  void StoreFirstLanes(const Reg64& dst, const Xmm& src, const Reg64& lanes);
+
+  // dst = the even lanes of a, then those of b, in an order of lanes that OrderEvenLanes puts right.
+  void EvenLanes(const Xmm& dst, const Xmm& a, const Xbyak::Operand& b);
+  void OrderEvenLanes(const Xmm& v);
 
   // Vectors whose two halves lie apart in memory (8-channel blocks under 16 lanes). The other half of a
   // loaded register is zero.
