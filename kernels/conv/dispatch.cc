@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/conv/depthwise/depthwise.h"
 #include "kernels/conv/direct/direct.h"
 #include "kernels/conv/pointwise/pointwise.h"
 #include "kernels/conv/reference/reference.h"
@@ -19,10 +20,13 @@ namespace {
 constexpr ConvAlgorithm kAlgorithms[] = {
     {"pointwise", pointwise::Consider, pointwise::MakePlan},
     {"direct", direct::Consider, direct::MakePlan},
+    {"depthwise", depthwise::Consider, depthwise::MakePlan},
     {"pointwise+reorder", via_nhwc::ConsiderRow<pointwise::Consider>,
      via_nhwc::MakePlanRow<pointwise::MakePlan>},
     {"direct+reorder", via_nhwc::ConsiderRow<direct::Consider>,
      via_nhwc::MakePlanRow<direct::MakePlan>},
+    {"depthwise+reorder", via_nhwc::ConsiderRow<depthwise::Consider>,
+     via_nhwc::MakePlanRow<depthwise::MakePlan>},
     {"reference", reference::Consider, reference::MakePlan},
 };
 

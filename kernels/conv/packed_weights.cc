@@ -29,8 +29,9 @@ Status CheckHeader(const PackedHeader& header, size_t total_bytes) {
                    ", allowed: " + std::to_string(PackedHeader{}.version));
   }
   if (header.format != static_cast<uint32_t>(PackedFormat::kPlain) &&
-      header.format != static_cast<uint32_t>(PackedFormat::kPanels)) {
-    return Damaged("format " + std::to_string(header.format) + " is unknown, allowed: 1 and 2");
+      header.format != static_cast<uint32_t>(PackedFormat::kPanels) &&
+      header.format != static_cast<uint32_t>(PackedFormat::kDepthwise)) {
+    return Damaged("format " + std::to_string(header.format) + " is unknown, allowed: 1, 2 and 4");
   }
   if (header.groups < 1 || header.ic_g < 1 || header.oc_g < 1 || header.kh < 1 || header.kw < 1) {
     return Damaged("a size in the header is not positive");

@@ -1,0 +1,44 @@
+// kernels/conv/depthwise/blocking.h: the choices of a plan: tile shapes, strips of channels, split over threads. A pure
+// function of geometry, ISA, machine model and thread count.
+#ifndef RAFTER_KERNELS_CONV_DEPTHWISE_BLOCKING_H_
+#define RAFTER_KERNELS_CONV_DEPTHWISE_BLOCKING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "jit/isa.h"
+#include "kernels/conv/depthwise/channel_spec.h"
+#include "kernels/conv/depthwise/geometry.h"
+#include "runtime/machine_model.h"
+
+namespace rafter::depthwise {
+
+// Vectors of output channels that run the same code.
+struct VectorRun {
+  int64_t first_channel = 0;  // in the first lane
+  int64_t vecs = 1;
+  uint8_t flags = 0;          // of ChannelSpec
+  int src_lanes = 0, dst_lanes = 0;  // used lanes where masked or zeroed
+  bool last_block = false;    // weights come from the additional block (pack.h)
+};
+
+struct ChannelBlocking {
+  std::vector<VectorRun> vectors;   // the first one is cut into strips, the others go with the last strip
+  int64_t strip_vecs = 1, strips = 1;
+  int rows = 1;                     // output rows per tile, where there are enough
+  int columns[kMaxRows + 1] = {};   // most columns of a tile by its rows
+  int unit_threads = 1, strip_threads = 1;  // grid of threads: row tiles x strips
+  double predicted_us = 0;
+};
+
+// The lanes that the channel kernel uses; blocks of 8 channels are served by vectors of 8 on every machine.
+Isa ChannelIsa(const Geometry& g, Isa isa);
+
+ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineModel& machine, int threads);
+
+// Tiles of `rows` output rows over all phases of an image.
+int64_t CountRowTiles(const Axis& rows, int tile_rows);
+
+}  // namespace rafter::depthwise
+
+#endif  // RAFTER_KERNELS_CONV_DEPTHWISE_BLOCKING_H_

@@ -1,0 +1,262 @@
+// kernels/conv/depthwise/channel_driver.cc: executes a ChannelPlan: threads, loop nest, arguments of each kernel call.
+//
+//   for each thread: its row tiles x its strips of channels
+//     for each strip                       its weights and the inputs of a tile stay in L1
+//       for each row tile                  one or more output rows of one phase and image
+//         for each phase of the columns
+//           for each run of tiles          one kernel call
+#include <algorithm>
+#include <array>
+
+#include "kernels/conv/depthwise/channel_plan.h"
+#include "kernels/conv/depthwise/tuning.h"
+#include "runtime/parallel.h"
+
+namespace rafter::depthwise {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// Lane masks: the window that starts at 16 - n has n used lanes.
+constexpr struct LaneMasks {
+  int32_t lanes[32];
+  constexpr LaneMasks() : lanes{} {
+    for (int i = 0; i < 16; ++i) lanes[i] = -1;
+  }
+} kLaneMasks;
+
+// Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
+template <typename T>
+T* Shift(T* pointer, int64_t bytes) {
+  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + static_cast<uintptr_t>(bytes));
+}
+
+ColumnSteps StepsOf(int64_t bytes) { return {bytes, 3 * bytes, 5 * bytes, 7 * bytes}; }
+
+// How the channels of a tensor follow each other, in bytes.
+struct ChannelWalk {
+  int64_t vec = 0, block = 0;
+};
+
+ChannelWalk WalkOf(Layout layout, int64_t channel_step, int64_t vec_bytes) {
+  const int64_t block = ChannelBlock(layout);
+  if (block == 1) return {vec_bytes, 0};
+  if (block * kFloat == vec_bytes) {  // every vector is a block
+    const int64_t step = channel_step * kFloat;
+    return {step, 0};
+  }
+  return {vec_bytes, channel_step * kFloat - block * kFloat};
+}
+
+int64_t ChannelBytes(Layout layout, int64_t channel_step, int64_t c) {
+  const int64_t block = ChannelBlock(layout);
+  return block == 1 ? c * kFloat : ((c / block) * channel_step + c % block) * kFloat;
+}
+
+}  // namespace
+
+// One thread's work.
+class ChannelDriver {
+ public:
+  ChannelDriver(const ChannelPlan& plan, const ConvCall& call) : plan_(plan), g_(plan.geometry_), call_(call) {}
+
+  void Run(Range units, Range strips);
+
+ private:
+  void SetTensors();
+  void SetVectors(size_t run, int64_t first_vec, int64_t vecs);
+  void RunRowTile(int64_t unit);
+  void SetSegments(int64_t first_input, int rows);
+  void SetRun(const ColumnRun& run, int64_t phase);
+  void RunPieces(const RowCode& code, size_t run, const ColumnRun& tiles, int64_t phase, int64_t first_input);
+
+  const ChannelPlan& plan_;
+  const Geometry& g_;
+  const ConvCall& call_;
+  size_t vector_run_ = 0;
+  // Bytes from the tensors' beginning to the current channels, then with the current image and row.
+  int64_t src_channel_ = 0, dst_channel_ = 0, src_row_ = 0, dst_row_ = 0;
+  std::array<int64_t, kMaxPostOps> residual_channel_{}, residual_row_{};
+  ChannelArgs args_;  // each field is set before the first kernel that reads it
+};
+
+void ChannelDriver::SetTensors() {
+  const int64_t vec_bytes = plan_.lanes() * kFloat;
+  const Axis &rows = g_.rows, &columns = g_.columns;
+  args_.src_columns = StepsOf(columns.dilation() * g_.src.column * kFloat);
+  args_.dst_columns = StepsOf(columns.distance() * g_.dst.column * kFloat);
+  args_.src_row = rows.dilation() * g_.src.row * kFloat;
+  args_.dst_row = rows.distance() * g_.dst.row * kFloat;
+  const ChannelWalk src = WalkOf(g_.src_layout, g_.src.channel, vec_bytes);
+  const ChannelWalk dst = WalkOf(g_.dst_layout, g_.dst.channel, vec_bytes);
+  args_.src_vec = src.vec, args_.src_block = src.block;
+  args_.dst_vec = dst.vec, args_.dst_block = dst.block;
+  args_.weights_block = (plan_.weights_.block_floats - kBlock) * kFloat;
+  args_.weights_rows = -rows.step() * g_.kw * kBlock * kFloat;
+  args_.post_params = plan_.post_params_.data();
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    const Steps& s = g_.residuals[op];
+    const ChannelWalk walk = WalkOf(g_.dst_layout, s.channel, vec_bytes);
+    args_.residual_columns[op] = StepsOf(columns.distance() * s.column * kFloat);
+    args_.residual_row[op] = rows.distance() * s.row * kFloat;
+    args_.residual_vec[op] = walk.vec, args_.residual_block[op] = walk.block;
+  }
+}
+
+void ChannelDriver::SetVectors(size_t run, int64_t first_vec, int64_t vecs) {
+  const VectorRun& vectors = plan_.blocking_.vectors[run];
+  const int64_t lanes = plan_.lanes(), channel = vectors.first_channel + first_vec * lanes;
+  const BlockLayout& w = plan_.weights_;
+  vector_run_ = run;
+  const int64_t block = vectors.last_block ? w.blocks : channel / kBlock;
+  const int64_t lane = vectors.last_block ? kBlock - lanes : channel % kBlock;
+  args_.weights = call_.weights + block * w.block_floats + kBlock + lane;
+  args_.vecs = vecs;
+  args_.src_mask = kLaneMasks.lanes + 16 - vectors.src_lanes;
+  args_.dst_mask = kLaneMasks.lanes + 16 - vectors.dst_lanes;
+  src_channel_ = 0;
+  if (g_.multiplier > 1) {
+    int64_t index = first_vec;
+    for (size_t i = 0; i < run; ++i) index += plan_.blocking_.vectors[i].vecs;
+    args_.lanes = plan_.lane_sources_.data() + index;
+  } else {
+    src_channel_ = ChannelBytes(g_.src_layout, g_.src.channel, channel);
+  }
+  dst_channel_ = ChannelBytes(g_.dst_layout, g_.dst.channel, channel);
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    residual_channel_[op] = ChannelBytes(g_.dst_layout, g_.residuals[op].channel, channel);
+    const std::vector<float>& scale = plan_.scales_[op];
+    if (scale.empty()) continue;
+    args_.scale[op] = scale.data() + block * kBlock + lane;
+  }
+}
+
+// The segments of a tile whose first output row starts at input row `first_input`.
+void ChannelDriver::SetSegments(int64_t first_input, int rows) {
+  const int64_t step = g_.rows.step(), kh = g_.kh;
+  const int64_t weights_row = g_.kw * kBlock * kFloat;
+  const TapRange inside = g_.rows.Inside(first_input, kh + (rows - 1) * step);
+  for (int i = 0; i < 2 * rows - 1; ++i) {
+    const int first = std::max(0, i - (rows - 1));  // output row
+    const int64_t begin = i < rows ? i * step : kh + (first - 1) * step;
+    const int64_t end = i < rows - 1 ? begin + step : i == rows - 1 ? kh : begin + step;
+    Segment& segment = args_.segments[i];
+    const int64_t from = std::max(begin, inside.begin), to = std::min(end, inside.end);
+    segment.rows = std::max<int64_t>(0, to - from);
+    segment.src = from * args_.src_row;
+    segment.weights = (from - first * step) * weights_row;
+  }
+}
+
+void ChannelDriver::SetRun(const ColumnRun& run, int64_t phase) {
+  const Axis& columns = g_.columns;
+  const int64_t in = columns.input(phase, run.begin), out = columns.output(phase, run.begin);
+  const int64_t tile = run.columns * columns.distance();
+  args_.src = Shift(call_.src, src_row_ + in * g_.src.column * kFloat);
+  args_.dst = Shift(call_.dst, dst_row_ + out * g_.dst.column * kFloat);
+  args_.tiles = run.tiles;
+  args_.src_tile = tile * columns.stride() * g_.src.column * kFloat;
+  args_.dst_tile = tile * g_.dst.column * kFloat;
+  int next = 0;
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    if (g_.post_ops[op].kind != PostOpKind::kResidualAdd) continue;
+    const int64_t column = g_.residuals[op].column * kFloat;
+    args_.residual[op] = Shift(call_.residuals[next++], residual_row_[op] + out * column);
+    args_.residual_tile[op] = tile * column;
+  }
+}
+
+void ChannelDriver::RunRowTile(int64_t unit) {
+  const Axis& axis = g_.rows;
+  const int tile_rows = plan_.blocking_.rows;
+  const auto tiles_of = [&](int64_t phase) { return (axis.outputs(phase) + tile_rows - 1) / tile_rows; };
+  const int64_t per_image = CountRowTiles(axis, tile_rows);
+  const int64_t n = unit / per_image;
+  int64_t tile = unit % per_image, phase = 0;
+  const int64_t wide = axis.wide_phases(), in_wide = wide * tiles_of(0);
+  if (tile < in_wide) {
+    phase = tile / tiles_of(0), tile %= tiles_of(0);
+  } else {
+    const int64_t narrow_tiles = tiles_of(axis.phases() - 1);
+    phase = wide + (tile - in_wide) / narrow_tiles, tile = (tile - in_wide) % narrow_tiles;
+  }
+  const int64_t first = tile * tile_rows;
+  const int rows = static_cast<int>(std::min<int64_t>(tile_rows, axis.outputs(phase) - first));
+  const int64_t in = axis.input(phase, first), out = axis.output(phase, first);
+  src_row_ = (n * g_.src.n + in * g_.src.row) * kFloat + src_channel_;
+  dst_row_ = (n * g_.dst.n + out * g_.dst.row) * kFloat + dst_channel_;
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    const Steps& s = g_.residuals[op];
+    residual_row_[op] = (n * s.n + out * s.row) * kFloat + residual_channel_[op];
+  }
+  SetSegments(in, rows);
+  for (int64_t column_phase = 0; column_phase < g_.columns.phases(); ++column_phase) {
+    const RowCode& code = plan_.code(vector_run_, rows, column_phase);
+    for (size_t run = 0; run < code.program.runs.size(); ++run) {
+      SetRun(code.program.runs[run], column_phase);
+      if (code.program.pieces > 1) {
+        RunPieces(code, run, code.program.runs[run], column_phase, in);
+      } else {
+        code.kernels[run](&args_);
+      }
+    }
+  }
+}
+
+// A kernel row in pieces: one call per kernel row and piece, in the order of the sum, for as many tiles as can park
+// their sums.
+void ChannelDriver::RunPieces(const RowCode& code, size_t run, const ColumnRun& all, int64_t phase,
+                              int64_t first_input) {
+  alignas(64) float partial[kPartialBytes / kFloat];
+  const int64_t pieces = code.program.pieces;
+  const int64_t tile_floats = args_.vecs * all.columns * plan_.lanes();
+  const int64_t tiles_at_once = std::max<int64_t>(1, kPartialBytes / kFloat / tile_floats);
+  const TapRange inside = g_.rows.Inside(first_input, g_.kh);
+  const int64_t rows = std::max<int64_t>(1, inside.end - inside.begin);
+  const bool any = inside.begin < inside.end;
+  for (int64_t tile = 0; tile < all.tiles; tile += tiles_at_once) {
+    const ColumnRun part{all.begin + tile * all.columns, std::min(tiles_at_once, all.tiles - tile), all.columns};
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t piece = 0; piece < pieces; ++piece) {
+        SetRun(part, phase);
+        const int64_t tap = piece * kMaxTaps;
+        args_.partial = partial;
+        args_.load_partial = row + piece > 0;
+        args_.store_partial = row + 1 < rows || piece + 1 < pieces;
+        args_.segments[0].rows = any ? 1 : 0;
+        args_.segments[0].src = (inside.begin + row) * args_.src_row + tap * args_.src_columns.by_1;
+        args_.segments[0].weights = ((inside.begin + row) * g_.kw + tap) * kBlock * kFloat;
+        code.kernels[run * static_cast<size_t>(pieces) + static_cast<size_t>(piece)](&args_);
+      }
+    }
+  }
+}
+
+void ChannelDriver::Run(Range units, Range strips) {
+  const ChannelBlocking& b = plan_.blocking_;
+  SetTensors();
+  const auto run_units = [&](size_t run, int64_t first_vec, int64_t vecs) {
+    SetVectors(run, first_vec, vecs);
+    for (int64_t unit = units.begin; unit < units.end; ++unit) RunRowTile(unit);
+  };
+  for (int64_t strip = strips.begin; strip < strips.end; ++strip) {
+    const int64_t first = strip * b.strip_vecs;
+    run_units(0, first, std::min(b.strip_vecs, b.vectors[0].vecs - first));
+    if (strip + 1 < b.strips) continue;
+    for (size_t run = 1; run < b.vectors.size(); ++run) run_units(run, 0, b.vectors[run].vecs);
+  }
+}
+
+void ChannelPlan::Run(const ConvCall& call) const noexcept {
+  const int64_t units = geometry_.n * CountRowTiles(geometry_.rows, blocking_.rows);
+  RunOnThreads(*call.pool, std::min(call.threads, threads()), [&](int thread, int team) {
+    // The planned grid when the whole team is there, else rows only.
+    const int over_units = team == threads() ? blocking_.unit_threads : team;
+    const int over_strips = team == threads() ? blocking_.strip_threads : 1;
+    ChannelDriver(*this, call).Run(SplitRange(units, over_units, thread / over_strips),
+                                   SplitRange(blocking_.strips, over_strips, thread % over_strips));
+  });
+}
+
+}  // namespace rafter::depthwise

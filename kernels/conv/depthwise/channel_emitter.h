@@ -1,0 +1,89 @@
+// kernels/conv/depthwise/channel_emitter.h: emits the channel kernel of a ChannelSpec. channel_emitter.cc: loops,
+// segments and rows; channel_store_emitter.cc: what happens to complete sums.
+#ifndef RAFTER_KERNELS_CONV_DEPTHWISE_CHANNEL_EMITTER_H_
+#define RAFTER_KERNELS_CONV_DEPTHWISE_CHANNEL_EMITTER_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "jit/assembler.h"
+#include "jit/compiled_kernel.h"
+#include "jit/reg_pool.h"
+#include "kernels/conv/depthwise/channel_spec.h"
+
+namespace rafter::depthwise {
+
+// "dw_f32_avx2_k3s1_2x5" …
+std::string ChannelKernelName(const ChannelSpec& spec);
+
+// From the code cache.
+Result<jit::KernelPtr> GetChannelKernel(const ChannelSpec& spec);
+
+class ChannelEmitter {
+ public:
+  ChannelEmitter(jit::Assembler& a, const ChannelSpec& spec);
+  void Emit();
+
+ private:
+  // Where the columns of a row are: one base, moved on where a column is out of reach.
+  struct RowCursor {
+    jit::Reg64 start, base;
+    int column = 0;          // of base
+    bool at_start = true;    // base is not set yet
+  };
+
+  jit::Xmm acc(int row, int column) const { return a_.vec(row * spec_.columns + column); }
+  int num_accs() const { return spec_.rows * spec_.columns; }
+  jit::Xmm temp(int i) const { return a_.vec(num_accs() + i); }
+  jit::Address arg(size_t offset) const { return a_.qword[a_.rdi + static_cast<int>(offset)]; }
+  int vec_bytes() const { return a_.isa().vec_bytes; }
+
+  // channel_emitter.cc
+  void EmitVector();
+  void StartVector();
+  void LoadColumnSteps(size_t offset);
+  void EmitSegment(int index);
+  void EmitRow(int first, int last);
+  void EmitTap(int tap, int first, int last);
+  bool HasTap(int column, int tap) const;
+  jit::Xmm Input(int column, int tap);
+  int VictimFor(int column, int tap) const;
+  int NextUse(int column, int column_now, int tap) const;
+  void LoadInput(const jit::Xmm& x, int column);
+  Xbyak::RegExp ColumnAt(RowCursor& cursor, int column);
+  Xbyak::RegExp WeightAt(int row_distance, int tap) const;
+  void NextVector();
+  void NextTile();
+  void Advance(size_t pointer, size_t step);
+
+  // channel_store_emitter.cc
+  void StartSums();
+  void FinishSums();
+  void StorePartial();
+  void AddBias();
+  void ApplyPostOps();
+  void AddResidual(int op);
+  void ApplyChannelScale(int op);
+  void StoreOutput();
+  template <typename EmitAccess>
+  void ForEachOutput(const jit::Address& tensor, size_t columns, const jit::Address& row,
+                     const EmitAccess& emit);
+
+  jit::Assembler& a_;
+  const ChannelSpec spec_;
+  // Vector registers behind the accumulators: inputs, weights, then those that stay for a whole vector.
+  int num_inputs_ = 0, num_weights_ = 0;
+  jit::Xmm permutation_, src_mask_;
+  // Which column each input register holds while a row is emitted; -1: none.
+  std::vector<int> held_;
+  RowCursor cursor_;
+
+  jit::RegPool pool_;
+  const jit::Reg64 src_, weights_, row_, column_, by_1_, by_3_, by_5_, by_7_, row_weights_, weights_rows_,
+      rows_left_, vecs_left_, half_, scratch_;
+};
+
+}  // namespace rafter::depthwise
+
+#endif  // RAFTER_KERNELS_CONV_DEPTHWISE_CHANNEL_EMITTER_H_

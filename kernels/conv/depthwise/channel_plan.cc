@@ -1,0 +1,160 @@
+// kernels/conv/depthwise/channel_plan.cc: decides everything and gets the kernels.
+#include "kernels/conv/depthwise/channel_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "jit/isa.h"
+#include "kernels/conv/depthwise/channel_emitter.h"
+#include "kernels/conv/depthwise/tuning.h"
+
+namespace rafter::depthwise {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// A kernel of one column slides along the columns of the image.
+bool Exchanges(const ConvProblem& problem) {
+  return problem.desc.kernel.w == 1 && problem.desc.kernel.h > 1;
+}
+
+// Where channel `c` lies, in bytes.
+int64_t ChannelBytes(Layout layout, int64_t channel_step, int64_t c) {
+  const int64_t block = ChannelBlock(layout);
+  return block == 1 ? c * kFloat : ((c / block) * channel_step + c % block) * kFloat;
+}
+
+}  // namespace
+
+ChannelPlan::ChannelPlan(const ConvProblem& problem, const PlanContext& context)
+    : header_(BlockHeader(problem)),
+      geometry_(GeometryOf(problem, Exchanges(problem))),
+      isa_(ChannelIsa(geometry_, context.isa)),
+      blocking_(ChooseChannelBlocking(geometry_, isa_, *context.machine, context.threads)),
+      weights_(LayOutBlocks(geometry_.oc, geometry_.taps())) {}
+
+Result<std::unique_ptr<ConvPlan>> ChannelPlan::Make(const ConvProblem& problem, const PlanContext& context) {
+  std::unique_ptr<ChannelPlan> plan(new ChannelPlan(problem, context));
+  if (Status status = plan->Compile(); !status.ok()) return status;
+  plan->ListLanes();
+  plan->CopyParams();
+  return std::unique_ptr<ConvPlan>(std::move(plan));
+}
+
+Status ChannelPlan::Compile() {
+  std::vector<uint8_t> done;
+  for (const VectorRun& run : blocking_.vectors) {
+    const auto same = std::find(done.begin(), done.end(), run.flags);
+    if (same != done.end()) {
+      code_of_run_.push_back(code_of_run_[static_cast<size_t>(same - done.begin())]);
+    } else {
+      code_of_run_.push_back(codes_.size());
+      for (int rows = 1; rows <= blocking_.rows; ++rows) {
+        for (int64_t phase = 0; phase < geometry_.columns.phases(); ++phase) {
+          Result<RowCode> code = MakeRowCode(run.flags, rows, phase);
+          if (!code.ok()) return code.status();
+          codes_.push_back(std::move(code).value());
+        }
+      }
+    }
+    done.push_back(run.flags);
+  }
+  return {};
+}
+
+Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase) {
+  std::optional<ColumnProgram> program =
+      MakeColumnProgram(geometry_.columns, phase, blocking_.columns[rows]);
+  if (!program) return Status::Unsupported("padding makes too many kinds of tiles");
+  RowCode code{std::move(*program), {}};
+  const size_t pieces = static_cast<size_t>(code.program.pieces);
+  for (size_t run = 0; run < code.program.runs.size(); ++run) {
+    for (size_t piece = 0; piece < pieces; ++piece) {
+      const Skip& skip = code.program.skips[run * pieces + piece];
+      ChannelSpec spec{};
+      spec.isa = isa_;
+      spec.kw = static_cast<uint8_t>(PieceTaps(geometry_.kw, static_cast<int64_t>(piece)));
+      spec.columns = static_cast<uint8_t>(code.program.runs[run].columns);
+      spec.stride = spec.columns > 1 ? static_cast<uint8_t>(geometry_.columns.step()) : 0;
+      spec.rows = static_cast<uint8_t>(rows);
+      spec.skip_first = skip.first, spec.skip_last = skip.last;
+      spec.flags = flags | (pieces > 1 ? ChannelSpec::kPartial : 0);
+      for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
+        spec.post_ops |= static_cast<uint64_t>(geometry_.post_ops[i].kind) << (8 * i);
+      }
+      Result<ChannelFunction*> kernel = Kernel(spec);
+      if (!kernel.ok()) return kernel.status();
+      code.kernels.push_back(*kernel);
+      const int64_t outputs = code.program.runs[run].tiles * spec.columns * rows;
+      if (outputs > main_tiles_) main_tiles_ = outputs, main_kernel_ = kernels_.back().get();
+    }
+  }
+  return code;
+}
+
+Result<ChannelFunction*> ChannelPlan::Kernel(const ChannelSpec& spec) {
+  Result<jit::KernelPtr> kernel = GetChannelKernel(spec);
+  if (!kernel.ok()) return kernel.status();
+  kernels_.push_back(*kernel);
+  return (*kernel)->entry<ChannelFunction>();
+}
+
+// Several outputs per input channel: which inputs each vector of outputs loads, and how it spreads them.
+void ChannelPlan::ListLanes() {
+  if (geometry_.multiplier == 1) return;
+  const int64_t m = geometry_.multiplier, width = lanes();
+  const auto input = [&](int64_t oc) { return std::min(oc / m, geometry_.ic - 1); };
+  for (const VectorRun& run : blocking_.vectors) {
+    for (int64_t vec = 0; vec < run.vecs; ++vec) {
+      const int64_t channel = run.first_channel + vec * width;
+      int64_t first = input(channel);
+      if (geometry_.src_layout == Layout::kNhwc) {
+        first = std::max<int64_t>(0, std::min(first, geometry_.ic - width));
+      } else {
+        first -= first % width;
+      }
+      LaneSource& source = lane_sources_.emplace_back();
+      source.src = ChannelBytes(geometry_.src_layout, geometry_.src.channel, first);
+      for (int64_t lane = 0; lane < width; ++lane) {
+        source.lanes[lane] = static_cast<int32_t>(input(channel + lane) - first);
+      }
+    }
+  }
+}
+
+void ChannelPlan::CopyParams() {
+  const int64_t oc = geometry_.oc, padded = weights_.blocks * kBlock;
+  for (const PostOp& op : geometry_.post_ops) {
+    post_params_.push_back(op.alpha);
+    post_params_.push_back(op.beta);
+    std::vector<float>& scale = scales_.emplace_back();
+    if (op.kind != PostOpKind::kChannelScale) continue;
+    scale.assign(static_cast<size_t>(padded + kBlock), 0.0f);
+    std::copy_n(op.scale.data(), oc, scale.data());
+    const int64_t last = std::min(oc, kBlock);
+    std::copy_n(op.scale.data() + oc - last, last, scale.data() + padded + kBlock - last);
+  }
+}
+
+std::string ChannelPlan::Describe() const {
+  const ChannelBlocking& b = blocking_;
+  std::string text;
+  const auto line = [&](const std::string& s) { text += s + "\n"; };
+  line("lanes: channels, " + std::to_string(lanes()) + " per vector");
+  line("tile: at most " + std::to_string(b.rows) + " rows x " +
+       std::to_string(LimitColumns(geometry_.columns, b.columns[b.rows])) + " columns of outputs");
+  line("order of the sum: kernel rows, kernel columns");
+  line("strips: " + std::to_string(b.strips) + " of " + std::to_string(b.strip_vecs * lanes()) + " channels");
+  line("threads: " + std::to_string(b.unit_threads) + " over rows x " + std::to_string(b.strip_threads) +
+       " over strips");
+  std::vector<std::string> names;
+  for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  line("kernels: " + std::to_string(names.size()));
+  for (const std::string& name : names) line("kernel: " + name);
+  return text;
+}
+
+}  // namespace rafter::depthwise

@@ -1,0 +1,90 @@
+// Depthwise convolutions against the reference: kernels, strides, dilations, paddings, channels, multipliers and
+// layouts, drawn at random with a fixed seed. RAFTER_SWEEP_CASES and RAFTER_SWEEP_SEED choose how many and which.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstddef>
+
+#include "tests/support/conv_tester.h"
+#include "tests/support/for_each_isa.h"
+#include "tests/support/random_desc.h"
+
+namespace rafter::testing {
+namespace {
+
+constexpr Layout kLayouts[] = {Layout::kNhwc, Layout::kNchw16c, Layout::kNchw, Layout::kNchw8c};
+
+int64_t FromEnvironment(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoll(text);
+}
+
+template <typename T, size_t kCount>
+T OneOf(Random& random, const T (&values)[kCount]) {
+  return values[random.Between(0, static_cast<int64_t>(kCount) - 1)];
+}
+
+// An axis with few outputs, so that the reference stays cheap whatever the kernel.
+void DrawAxis(Random& random, int64_t* in, int64_t* kernel, int64_t* stride, int64_t* dilation,
+              int64_t* pad_begin, int64_t* pad_end) {
+  constexpr int64_t kKernels[] = {1, 2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 13, 31};
+  constexpr int64_t kStrides[] = {1, 1, 1, 2, 2, 3, 5}, kDilations[] = {1, 1, 1, 2, 12};
+  *kernel = OneOf(random, kKernels);
+  *stride = OneOf(random, kStrides), *dilation = OneOf(random, kDilations);
+  *in = random.Between(1, random.Between(0, 3) == 0 ? 60 : 20);
+  *pad_begin = Skewed(random, 0, *kernel + 1);
+  *pad_end = random.Between(0, 1) == 0 ? *pad_begin : Skewed(random, 0, *kernel + 1);
+  const int64_t extent = *dilation * (*kernel - 1) + 1;
+  if (extent > *in + *pad_begin + *pad_end) *pad_end = extent - *in - *pad_begin + random.Between(0, 2);
+}
+
+ConvDesc Draw(Random& random, bool exact) {
+  constexpr int64_t kLarge[] = {113, 255, 257};
+  constexpr int64_t kMultipliers[] = {1, 1, 1, 1, 2, 3, 4, 8, 11};
+  ConvDesc desc;
+  desc.n = Skewed(random, 1, 3);
+  desc.ic = random.Between(0, 9) == 0 ? OneOf(random, kLarge) : random.Between(1, 40);
+  desc.groups = desc.ic;
+  desc.oc = desc.ic * (desc.ic > 40 ? 1 : OneOf(random, kMultipliers));
+  DrawAxis(random, &desc.in.h, &desc.kernel.h, &desc.stride.h, &desc.dilation.h, &desc.pad.top, &desc.pad.bottom);
+  DrawAxis(random, &desc.in.w, &desc.kernel.w, &desc.stride.w, &desc.dilation.w, &desc.pad.left, &desc.pad.right);
+  if (random.Between(0, 5) == 0) {  // 1-D
+    desc.in.h = desc.kernel.h = 1, desc.pad.top = desc.pad.bottom = 0;
+  } else if (random.Between(0, 5) == 0) {
+    desc.in.w = desc.kernel.w = 1, desc.pad.left = desc.pad.right = 0;
+  } else if (random.Between(0, 1) == 0) {  // as most layers are
+    desc.kernel.h = desc.kernel.w, desc.stride.h = desc.stride.w, desc.dilation.h = desc.dilation.w;
+    desc.in.h = desc.in.w, desc.pad.top = desc.pad.left, desc.pad.bottom = desc.pad.right;
+  }
+  desc.src.layout = desc.dst.layout = OneOf(random, kLayouts);
+  if (random.Between(0, 7) == 0) desc.dst.layout = OneOf(random, kLayouts);
+  desc.bias = random.Between(0, 1) == 1;
+  const int64_t post_ops = Skewed(random, 0, 2);
+  for (int64_t i = 0; i < post_ops; ++i) desc.post_ops.push_back(RandomPostOp(random, desc.oc, exact));
+  AddSlices(random, desc);
+  return desc;
+}
+
+void Sweep(DataKind data, bool exact_post_ops, int64_t cases) {
+  const int64_t seed = FromEnvironment("RAFTER_SWEEP_SEED", 1);
+  ForEachIsa([&](Isa) {
+    Random random(static_cast<uint64_t>(seed));
+    for (int64_t i = 0; i < FromEnvironment("RAFTER_SWEEP_CASES", cases); ++i) {
+      const ConvDesc desc = Draw(random, exact_post_ops);
+      ASSERT_TRUE(ConvTester(desc)
+                      .Algorithm("depthwise")
+                      .Data(data)
+                      .Seed(static_cast<uint64_t>(seed + i))
+                      .Threads(1 + static_cast<int>(i % 5))
+                      .Run())
+          << "case " << i;
+    }
+  });
+}
+
+TEST(Depthwise, IntegersAreExact) { Sweep(DataKind::kInteger, true, 1500); }
+TEST(Depthwise, RealsWithinTheBoundOfTheirSum) { Sweep(DataKind::kReal, false, 800); }
+TEST(Depthwise, NanInfinityAndDenormalsReachTheirOutputsOnly) { Sweep(DataKind::kSpecials, true, 800); }
+
+}  // namespace
+}  // namespace rafter::testing
