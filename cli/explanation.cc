@@ -25,7 +25,7 @@ Result<std::vector<AlgorithmAnswer>> AskAlgorithms(const ConvProblem& problem,
   for (const Consideration& one : decision->considered) {
     const bool refused = !one.offer.refusal.empty();
     answers.push_back({one.algorithm->name, one.chosen, refused ? 0 : one.offer.predicted_us,
-                       refused ? one.offer.refusal : one.failure});
+                       refused ? one.offer.refusal.text() : one.failure});
   }
   return answers;
 }

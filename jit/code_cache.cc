@@ -5,6 +5,8 @@
 #include <pthread.h>
 
 #include <condition_variable>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <list>
@@ -29,43 +31,52 @@ size_t ChargedBytes(const CompiledKernel& kernel) {
   return (kernel.code_bytes() + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
-struct KeyView {
-  std::string_view family, spec;
-};
+// The family's length, its name and the bytes of the spec, in one piece: one comparison, one hash.
+using Key = std::string;
 
-// A key that owns its text, so that looking up needs no copy.
-class Key {
+// A key for looking up, on the stack as far as it fits.
+class LookupKey {
  public:
-  explicit Key(KeyView view) : family_bytes_(view.family.size()) {
-    text_.reserve(view.family.size() + view.spec.size());
-    text_.append(view.family).append(view.spec);
+  LookupKey(std::string_view family, std::string_view spec) {
+    const auto family_bytes = static_cast<uint8_t>(family.size());
+    const size_t bytes = 1 + family.size() + spec.size();
+    char* to = short_;
+    if (bytes > sizeof short_) {
+      long_.resize(bytes);
+      to = long_.data();
+    }
+    *to = static_cast<char>(family_bytes);
+    family.copy(to + 1, family.size());
+    spec.copy(to + 1 + family.size(), spec.size());
+    text_ = {to, bytes};
   }
-  KeyView view() const {
-    const std::string_view text = text_;
-    return {text.substr(0, family_bytes_), text.substr(family_bytes_)};
-  }
+  LookupKey(const LookupKey&) = delete;
+  LookupKey& operator=(const LookupKey&) = delete;
+  std::string_view text() const { return text_; }
 
  private:
-  std::string text_;
-  size_t family_bytes_;
+  char short_[80];
+  std::string long_;
+  std::string_view text_;
 };
 
+// Keys are a few words long: one multiplication each, inline.
 struct KeyHash {
   using is_transparent = void;
-  size_t operator()(KeyView key) const {
-    const std::hash<std::string_view> hash;
-    return hash(key.spec) * 31 + hash(key.family);
-  }
-  size_t operator()(const Key& key) const { return operator()(key.view()); }
-};
-
-struct KeyEqual {
-  using is_transparent = void;
-  static KeyView View(const Key& key) { return key.view(); }
-  static KeyView View(KeyView key) { return key; }
-  template <typename A, typename B>
-  bool operator()(const A& a, const B& b) const {
-    return View(a).spec == View(b).spec && View(a).family == View(b).family;
+  size_t operator()(std::string_view key) const {
+    size_t hash = key.size();
+    const auto add = [&](const char* from, size_t bytes) {
+      uint64_t word = 0;
+      std::memcpy(&word, from, bytes);
+      hash = (hash ^ word) * 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
+      hash ^= hash >> 32;
+    };
+    size_t at = 0;
+    for (; at + sizeof(uint64_t) <= key.size(); at += sizeof(uint64_t)) {
+      add(key.data() + at, sizeof(uint64_t));
+    }
+    if (at < key.size()) add(key.data() + at, key.size() - at);
+    return hash;
   }
 };
 
@@ -104,7 +115,7 @@ Result<KernelPtr> CompileGuarded(const std::function<Result<KernelPtr>()>& compi
 
 class CodeCache {
  public:
-  Result<KernelPtr> Get(KeyView key, const std::function<Result<KernelPtr>()>& compile);
+  Result<KernelPtr> Get(std::string_view key, const std::function<Result<KernelPtr>()>& compile);
   CodeCacheStats Stats() noexcept;
   void Clear() noexcept;
   void SetLimit(size_t bytes) noexcept;
@@ -114,15 +125,15 @@ class CodeCache {
   void FinishForkInChild() noexcept;
 
  private:
-  std::shared_ptr<Flight> StartFlight(KeyView key);
+  std::shared_ptr<Flight> StartFlight(std::string_view key);
   Result<KernelPtr> WaitFor(std::unique_lock<std::mutex>& lock, std::shared_ptr<Flight> flight);
-  void FinishFlight(KeyView key, Flight& flight, const Result<KernelPtr>& result) noexcept;
+  void FinishFlight(std::string_view key, Flight& flight, const Result<KernelPtr>& result) noexcept;
   // Move unused kernels to `dropped`, which the caller destroys after unlocking.
   void DropBeyondLimit(SlotList& dropped) noexcept;
   SlotList::iterator Drop(SlotList::iterator slot, SlotList& dropped) noexcept;
 
   std::mutex mutex_;
-  std::unordered_map<Key, Entry, KeyHash, KeyEqual> entries_;
+  std::unordered_map<Key, Entry, KeyHash, std::equal_to<>> entries_;
   SlotList by_use_;   // most recently used first
   SlotList pending_;  // places for the kernels under way: finishing a flight then allocates nothing
   size_t limit_bytes_ = kDefaultLimitBytes;
@@ -130,7 +141,8 @@ class CodeCache {
   CodeCacheStats stats_;
 };
 
-Result<KernelPtr> CodeCache::Get(KeyView key, const std::function<Result<KernelPtr>()>& compile) {
+Result<KernelPtr> CodeCache::Get(std::string_view key,
+                                 const std::function<Result<KernelPtr>()>& compile) {
   std::shared_ptr<Flight> flight;
   {
     std::unique_lock lock(mutex_);
@@ -139,7 +151,7 @@ Result<KernelPtr> CodeCache::Get(KeyView key, const std::function<Result<KernelP
       Entry& entry = found->second;
       if (entry.flight) return WaitFor(lock, entry.flight);
       ++stats_.hits;
-      by_use_.splice(by_use_.begin(), by_use_, entry.slot);
+      if (entry.slot != by_use_.begin()) by_use_.splice(by_use_.begin(), by_use_, entry.slot);
       return entry.slot->kernel;
     }
     flight = StartFlight(key);
@@ -150,7 +162,7 @@ Result<KernelPtr> CodeCache::Get(KeyView key, const std::function<Result<KernelP
 }
 
 // Throws std::bad_alloc and then changes nothing.
-std::shared_ptr<Flight> CodeCache::StartFlight(KeyView key) {
+std::shared_ptr<Flight> CodeCache::StartFlight(std::string_view key) {
   auto flight = std::make_shared<Flight>();
   SlotList place(1);
   const auto added = entries_.emplace(Key(key), Entry{flight, place.begin()}).first;
@@ -170,7 +182,7 @@ Result<KernelPtr> CodeCache::WaitFor(std::unique_lock<std::mutex>& lock,
   return *flight->result;
 }
 
-void CodeCache::FinishFlight(KeyView key, Flight& flight,
+void CodeCache::FinishFlight(std::string_view key, Flight& flight,
                              const Result<KernelPtr>& result) noexcept {
   SlotList dropped;
   {
@@ -211,7 +223,7 @@ SlotList::iterator CodeCache::Drop(SlotList::iterator slot, SlotList& dropped) n
   stats_.code_bytes -= slot->kernel->code_bytes();
   --stats_.kernels;
   ++stats_.evictions;
-  entries_.erase(entries_.find(slot->key->view()));
+  entries_.erase(entries_.find(*slot->key));
   slot->key = nullptr;
   const auto next = std::next(slot);
   dropped.splice(dropped.begin(), by_use_, slot);
@@ -270,7 +282,8 @@ CodeCache& ProcessCache() {
 Result<KernelPtr> GetOrCompileBytes(std::string_view family, std::string_view spec_bytes,
                                     const std::function<Result<KernelPtr>()>& compile) {
   try {
-    return ProcessCache().Get({family, spec_bytes}, compile);
+    const LookupKey key(family, spec_bytes);
+    return ProcessCache().Get(key.text(), compile);
   } catch (const std::bad_alloc&) {
     return Status::OutOfMemory();
   }

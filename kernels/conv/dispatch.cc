@@ -32,7 +32,8 @@ constexpr ConvAlgorithm kAlgorithms[] = {
 
 // A forced "direct" also allows "direct+reorder": the same kernels behind a change of layout.
 bool Matches(std::string_view name, std::string_view forced) {
-  return forced.empty() || name == forced || name == std::string(forced) + "+reorder";
+  return name == forced ||
+         (name.starts_with(forced) && name.substr(forced.size()) == "+reorder");
 }
 
 Status UnknownName(std::span<const ConvAlgorithm> table, std::string_view name) {
@@ -70,17 +71,22 @@ Result<Decision> Decide(std::span<const ConvAlgorithm> table, const ConvProblem&
   Decision decision;
   decision.considered.reserve(table.size());
   for (const ConvAlgorithm& algorithm : table) {
-    if (!Matches(algorithm.name, forced)) continue;
-    decision.considered.push_back({&algorithm, algorithm.consider(problem, context), {}, false});
+    if (!forced.empty() && !Matches(algorithm.name, forced)) continue;
+    Consideration& added = decision.considered.emplace_back();
+    added.algorithm = &algorithm;
+    added.offer = algorithm.consider(problem, context);
   }
   if (decision.considered.empty()) return UnknownName(table, forced);
 
   Status last_failure;
   while (Consideration* best = Cheapest(decision.considered)) {
-    auto plan = best->algorithm->make_plan(problem, context);
+    const std::unique_ptr<PlanDraft> draft = std::move(best->offer.draft);
+    auto plan = draft ? draft->Finish(problem, context)
+                      : best->algorithm->make_plan(problem, context);
     if (plan.ok()) {
       best->chosen = true;
       decision.plan = std::move(plan).value();
+      for (Consideration& other : decision.considered) other.offer.draft.reset();
       return decision;
     }
     if (plan.status().code() == StatusCode::kOutOfMemory) return plan.status();
@@ -91,7 +97,7 @@ Result<Decision> Decide(std::span<const ConvAlgorithm> table, const ConvProblem&
   if (!last_failure.ok()) return last_failure;
   const Consideration& refused = decision.considered.front();
   return Status::Unsupported("algorithm: \"" + std::string(refused.algorithm->name) +
-                             "\" refused: " + refused.offer.refusal);
+                             "\" refused: " + refused.offer.refusal.text());
 }
 
 std::string DescribeConsiderations(std::span<const Consideration> considered) {
@@ -99,7 +105,7 @@ std::string DescribeConsiderations(std::span<const Consideration> considered) {
   for (const Consideration& candidate : considered) {
     text += std::string(candidate.algorithm->name) + ": ";
     if (!candidate.offer.refusal.empty()) {
-      text += "refused: " + candidate.offer.refusal;
+      text += "refused: " + candidate.offer.refusal.text();
     } else if (!candidate.failure.empty()) {
       text += "failed: " + candidate.failure;
     } else {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "kernels/conv/problem.h"
+#include "kernels/conv/refusal.h"
 #include "rafter/conv.h"
 #include "runtime/machine_model.h"
 
@@ -80,10 +81,21 @@ class ConvPlan {
   virtual std::string Describe() const = 0;
 };
 
-// What an algorithm answers when asked about a problem.
+// What Consider worked out and the plan needs as well (tile sizes, say), so that it is not worked out twice.
+class PlanDraft {
+ public:
+  virtual ~PlanDraft() = default;
+  // Makes the plan; called at most once, with the problem and context of Consider.
+  virtual Result<std::unique_ptr<ConvPlan>> Finish(const ConvProblem& problem,
+                                                   const PlanContext& context) = 0;
+};
+
+// What an algorithm answers when asked about a problem. Every row of the table is asked whenever a plan is
+// made: refuse by the cheapest test first, and leave the wording to Refusal.
 struct Offer {
-  std::string refusal;          // empty: it can; otherwise the reason, for people
+  Refusal refusal{};            // empty: it can; otherwise the reason, for people
   double predicted_us = 0;      // by the model; valid when not refused
+  std::unique_ptr<PlanDraft> draft{};  // null: make_plan starts from nothing
 };
 
 // One row of the dispatch table.

@@ -152,12 +152,35 @@ std::string Plan::Describe() const {
          "\n" + inner_->Describe();
 }
 
+// Puts the inner plan behind its copies.
+Result<std::unique_ptr<ConvPlan>> Wrap(Result<std::unique_ptr<ConvPlan>> inner,
+                                       const ConvProblem& problem, const ConvProblem& inner_problem) {
+  if (!inner.ok()) return inner.status();
+  auto plan = std::make_unique<Plan>(std::move(inner).value());
+  if (Status status = plan->AddReorders(problem, inner_problem); !status.ok()) return status;
+  return std::unique_ptr<ConvPlan>(std::move(plan));
+}
+
+class Draft final : public PlanDraft {
+ public:
+  Draft(ConvProblem inner_problem, std::unique_ptr<PlanDraft> inner)
+      : inner_problem_(std::move(inner_problem)), inner_(std::move(inner)) {}
+  Result<std::unique_ptr<ConvPlan>> Finish(const ConvProblem& problem,
+                                           const PlanContext& context) override {
+    return Wrap(inner_->Finish(inner_problem_, context), problem, inner_problem_);
+  }
+
+ private:
+  const ConvProblem inner_problem_;
+  const std::unique_ptr<PlanDraft> inner_;
+};
+
 }  // namespace
 
 Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanContext& context) {
   if (context.isa == Isa::kNone) return {"needs AVX2 and executable memory", 0};
   if (NothingForeign(problem)) return {"no tensor needs to be reordered", 0};
-  const ConvProblem inner_problem = InnerProblem(problem);
+  ConvProblem inner_problem = InnerProblem(problem);
   Offer offer = inner(inner_problem, context);
   if (!offer.refusal.empty()) return offer;
   // Each foreign tensor is read and written once more; together they rarely fit L2.
@@ -167,17 +190,16 @@ Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanCon
   if (d.dst != in.dst) bytes += 2.0 * kFloat * static_cast<double>(d.n * d.oc * problem.oh * problem.ow);
   const MachineModel& machine = *context.machine;
   offer.predicted_us += bytes / (machine.l3_bytes_per_cycle * machine.clock_ghz * 1000);
+  if (offer.draft) {
+    offer.draft = std::make_unique<Draft>(std::move(inner_problem), std::move(offer.draft));
+  }
   return offer;
 }
 
 Result<std::unique_ptr<ConvPlan>> MakePlan(MakePlanFunction inner, const ConvProblem& problem,
                                            const PlanContext& context) {
   const ConvProblem inner_problem = InnerProblem(problem);
-  Result<std::unique_ptr<ConvPlan>> made = inner(inner_problem, context);
-  if (!made.ok()) return made.status();
-  auto plan = std::make_unique<Plan>(std::move(made).value());
-  if (Status status = plan->AddReorders(problem, inner_problem); !status.ok()) return status;
-  return std::unique_ptr<ConvPlan>(std::move(plan));
+  return Wrap(inner(inner_problem, context), problem, inner_problem);
 }
 
 }  // namespace rafter::via_nhwc

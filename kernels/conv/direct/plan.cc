@@ -6,8 +6,8 @@ namespace rafter::direct {
 
 Offer Consider(const ConvProblem& problem, const PlanContext& context) {
   if (context.isa == Isa::kNone) return {"needs AVX2 and executable memory", 0};
-  if (std::string reason = tile::LayoutRefusal(problem); !reason.empty()) return {reason, 0};
-  return tile::ConsiderTiles(tile::GeometryOf(problem), context);
+  if (Refusal refusal = tile::LayoutRefusal(problem); !refusal.empty()) return {std::move(refusal)};
+  return tile::ConsiderTiles("direct", tile::GeometryOf(problem), context);
 }
 
 Result<std::unique_ptr<ConvPlan>> MakePlan(const ConvProblem& problem, const PlanContext& context) {

@@ -53,12 +53,11 @@ Offer Consider(const ConvProblem& problem, const PlanContext& context) {
   if (context.isa == Isa::kNone) return {"needs AVX2 and executable memory", 0};
   const ConvDesc& d = problem.desc;
   if (d.kernel != Size2{1, 1}) {
-    return {"the kernel is " + std::to_string(d.kernel.h) + "x" + std::to_string(d.kernel.w) +
-                ", not 1x1", 0};
+    return {{"the kernel is #x#, not 1x1", {d.kernel.h, d.kernel.w}}};
   }
   if (d.pad != Padding{}) return {"there is padding", 0};
-  if (std::string reason = tile::LayoutRefusal(problem); !reason.empty()) return {reason, 0};
-  return tile::ConsiderTiles(JoinedGeometry(problem), context);
+  if (Refusal refusal = tile::LayoutRefusal(problem); !refusal.empty()) return {std::move(refusal)};
+  return tile::ConsiderTiles("pointwise", JoinedGeometry(problem), context);
 }
 
 Result<std::unique_ptr<ConvPlan>> MakePlan(const ConvProblem& problem, const PlanContext& context) {

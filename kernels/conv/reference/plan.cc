@@ -8,7 +8,6 @@
 
 #include "kernels/conv/plan.h"
 #include "kernels/conv/reference/reference.h"
-#include "kernels/cost/conv_cost.h"
 #include "runtime/parallel.h"
 
 namespace rafter::reference {
@@ -101,10 +100,13 @@ class ReferencePlan final : public ConvPlan {
 }  // namespace
 
 Offer Consider(const ConvProblem& problem, const PlanContext& context) {
-  const ConvCost cost = CostOf(problem);
-  const double outputs = cost.dst_bytes / sizeof(float);
+  const ConvDesc& d = problem.desc;
+  const auto product = [](auto... sizes) { return (static_cast<double>(sizes) * ...); };
+  const double outputs = product(d.n, d.oc, problem.oh, problem.ow);
+  // Taps in the padding count too: to know how many they are would take as long as all other rows together.
+  const double taps = product(problem.ic_g, d.kernel.h, d.kernel.w);
   Offer offer;
-  offer.predicted_us = (cost.macs_valid / kMacsPerUs + outputs * kOutputUs) / context.threads;
+  offer.predicted_us = outputs * (taps / kMacsPerUs + kOutputUs) / context.threads;
   return offer;
 }
 

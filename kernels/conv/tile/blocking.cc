@@ -18,11 +18,12 @@ std::span<const TileShape> Shapes(const jit::IsaInfo& isa) {
   return kShapes16;
 }
 
+constexpr int kMaxVecs = 24;  // of any shape
+
 // The search of a plan: geometry and machine, with the costs that several choices need.
 class Chooser {
  public:
-  Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads)
-      : g_(g), isa_(isa), machine_(machine), threads_(threads) {}
+  Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads);
 
   Blocking Choose();
 
@@ -30,13 +31,13 @@ class Chooser {
   // Cycles of one input channel for one tile: the slowest of FMA pipes, load ports, chains, weight stream.
   double StepCycles(int px, int vecs) const;
   double TileCycles(int px, int vecs) const;
-  double RowCycles(int vecs) const;
-  int PxMax(int vecs) const { return std::min(MaxPixels(isa_, vecs), px_cap_); }
+  double RowCycles(int vecs);
+  int PxMax(int vecs) const { return std::min(px_max_[vecs], px_cap_); }
   int PxCap() const;
 
-  std::vector<ChannelRun> SplitChannels(int main_vecs) const;
-  void AddFull(std::vector<ChannelRun>& runs, int64_t first, int64_t vecs, int main_vecs) const;
-  double ChannelCycles(const std::vector<ChannelRun>& runs) const;
+  void SplitChannels(int main_vecs, ChannelRuns& runs) const;
+  void AddFull(ChannelRuns& runs, int64_t first, int64_t vecs, int main_vecs) const;
+  double ChannelCycles(const ChannelRuns& runs);
   void ChooseOrder(Blocking& b) const;
   void ChoosePasses(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
@@ -45,33 +46,57 @@ class Chooser {
   const jit::IsaInfo& isa_;
   const MachineModel& machine_;
   const int threads_;
+  const DstOrder order_;
+  // Plans are made often, divisions are slow, and every shape asks for the same.
+  const double steps_, columns_;  // input channels times taps; kernel columns of all channel blocks
+  const double fma_cycles_, load_cycles_, stream_cycles_;  // per FMA, load, byte of weights
+  const double l1_weights_;                                // bytes that stay in L1
+  int px_max_[kMaxVecs + 1] = {};        // of the shape with so many vectors, 0: none
+  double row_cycles_[kMaxVecs + 1] = {}; // 0: not known yet
   int px_cap_ = 0;
 };
 
+Chooser::Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads)
+    : g_(g),
+      isa_(isa),
+      machine_(machine),
+      threads_(threads),
+      order_(DstOrderOf(g.dst_layout, isa.vec_lanes())),
+      steps_(static_cast<double>(g.taps() * g.ic_g)),
+      columns_(static_cast<double>(g.taps() * CeilDiv(g.ic_g, kIcBlock))),
+      fma_cycles_(1.0 / machine.fma_pipes),
+      load_cycles_(1.0 / machine.load_ports),
+      stream_cycles_(1 / (machine.l2_bytes_per_cycle * kL2Overlap)),
+      l1_weights_(static_cast<double>(machine.l1d_bytes) * kL1Share) {
+  for (const TileShape& shape : Shapes(isa)) px_max_[shape.oc_vecs] = shape.px;
+}
+
 double Chooser::StepCycles(int px, int vecs) const {
   const double accs = px * vecs;
-  const double fma = accs / machine_.fma_pipes * (1 + kFewChains / accs);
-  const double loads = static_cast<double>(px + vecs) / machine_.load_ports;
+  const double fma = (accs + kFewChains) * fma_cycles_;
+  const double loads = (px + vecs) * load_cycles_;
   const double chains = machine_.fma_latency;
   const double weights = static_cast<double>(vecs) * isa_.vec_bytes;
-  const bool from_l1 = weights * static_cast<double>(g_.taps() * g_.ic_g) <=
-                       static_cast<double>(machine_.l1d_bytes) * kL1Share;
-  const double stream = from_l1 ? 0 : weights / (machine_.l2_bytes_per_cycle * kL2Overlap);
-  return std::max({fma, loads, chains, stream}) + kMemoryCost * (loads + weights / kLineBytes);
+  const double stream = weights * steps_ <= l1_weights_ ? 0 : weights * stream_cycles_;
+  return std::max(std::max(fma, loads), std::max(chains, stream)) +
+         kMemoryCost * (loads + weights / kLineBytes);
 }
 
 double Chooser::TileCycles(int px, int vecs) const {
-  const double steps = static_cast<double>(g_.taps() * g_.ic_g);
-  const double columns = static_cast<double>(g_.taps() * CeilDiv(g_.ic_g, kIcBlock));
-  return steps * StepCycles(px, vecs) + columns * kColumnCycles + kTileCycles +
+  return steps_ * StepCycles(px, vecs) + columns_ * kColumnCycles + kTileCycles +
          px * vecs * kAccumulatorCycles;
 }
 
-double Chooser::RowCycles(int vecs) const {
+double Chooser::RowCycles(int vecs) {
+  double& cycles = row_cycles_[vecs];
+  if (cycles > 0) return cycles;
   const int64_t tiles = CeilDiv(g_.out.w, PxMax(vecs));
   const int64_t narrow = g_.out.w / tiles, wide_tiles = g_.out.w % tiles;
-  return static_cast<double>(tiles - wide_tiles) * TileCycles(static_cast<int>(narrow), vecs) +
-         static_cast<double>(wide_tiles) * TileCycles(static_cast<int>(narrow + 1), vecs);
+  cycles = static_cast<double>(tiles - wide_tiles) * TileCycles(static_cast<int>(narrow), vecs);
+  if (wide_tiles > 0) {
+    cycles += static_cast<double>(wide_tiles) * TileCycles(static_cast<int>(narrow + 1), vecs);
+  }
+  return cycles;
 }
 
 int Chooser::PxCap() const {
@@ -82,60 +107,55 @@ int Chooser::PxCap() const {
 
 // Full vectors [first, first + vecs) in tiles of main_vecs; a rest of one vector is evened out with its
 // neighbour (21 * 3 + 1 becomes 20 * 3 + 2 * 2).
-void Chooser::AddFull(std::vector<ChannelRun>& runs, int64_t first, int64_t vecs,
-                      int main_vecs) const {
+void Chooser::AddFull(ChannelRuns& runs, int64_t first, int64_t vecs, int main_vecs) const {
   int64_t count = vecs / main_vecs;
   int64_t rest = vecs % main_vecs;
-  const bool pairs = DstOrderOf(g_.dst_layout, isa_.vec_lanes()) == DstOrder::kPairs;
-  std::vector<int64_t> ends;
-  if (rest == 1 && count > 0 && main_vecs > 2 && !pairs) {
+  int64_t last = 0;
+  if (rest == 1 && count > 0 && main_vecs > 2 && order_ != DstOrder::kPairs) {
     --count, rest += main_vecs;
-    ends = {rest / 2, rest - rest / 2};
-  } else if (rest > 0) {
-    ends = {rest};
+    last = rest - rest / 2, rest /= 2;
   }
   const auto add = [&](int64_t n, int64_t size) {
     for (int64_t left = size; n > 0 && left > 0;) {  // sizes without a shape are cut further
       int64_t piece = left;
-      while (MaxPixels(isa_, static_cast<int>(piece)) == 0) --piece;
+      while (px_max_[piece] == 0) --piece;
       runs.push_back({first, n, static_cast<int>(piece), Tail::kNone, 0});
       first += n * piece, left -= piece;
     }
   };
   add(count, main_vecs);
-  for (int64_t end : ends) add(1, end);
+  add(1, rest);
+  add(1, last);
 }
 
-std::vector<ChannelRun> Chooser::SplitChannels(int main_vecs) const {
-  std::vector<ChannelRun> runs;
+void Chooser::SplitChannels(int main_vecs, ChannelRuns& runs) const {
+  runs.clear();
   const int lanes = isa_.vec_lanes();
   const int64_t full = g_.oc_g / lanes;
   const int rest = static_cast<int>(g_.oc_g % lanes);
-  const DstOrder order = DstOrderOf(g_.dst_layout, lanes);
-  if (order == DstOrder::kPairs) {
+  if (order_ == DstOrder::kPairs) {
     // Blocks of two vectors: full pairs, then the vectors of a partly filled block one by one.
     AddFull(runs, 0, full / 2 * 2, main_vecs);
     if (full % 2 != 0) runs.push_back({full - 1, 1, 1, Tail::kNone, 0});
     if (rest != 0) runs.push_back({full, 1, 1, Tail::kZeroed, rest});
     if ((full + (rest != 0)) % 2 != 0) runs.push_back({full + (rest != 0), 1, 1, Tail::kZeroed, 0});
-    return runs;
+    return;
   }
   const int64_t vecs = full + (rest != 0);
   AddFull(runs, 0, vecs, main_vecs);
-  if (rest == 0) return runs;
+  if (rest == 0) return;
   ChannelRun& end = runs.back();
   if (end.count > 1) {
     --end.count;
     runs.push_back({end.first_vec + end.count * end.oc_vecs, 1, end.oc_vecs, Tail::kNone, 0});
   }
   runs.back().tail_lanes = rest;
-  runs.back().tail = order == DstOrder::kContiguous                       ? Tail::kMasked
-                     : order == DstOrder::kHalves && rest <= lanes / 2 ? Tail::kZeroedHalf
-                                                                          : Tail::kZeroed;
-  return runs;
+  runs.back().tail = order_ == DstOrder::kContiguous                     ? Tail::kMasked
+                     : order_ == DstOrder::kHalves && rest <= lanes / 2 ? Tail::kZeroedHalf
+                                                                        : Tail::kZeroed;
 }
 
-double Chooser::ChannelCycles(const std::vector<ChannelRun>& runs) const {
+double Chooser::ChannelCycles(const ChannelRuns& runs) {
   double cycles = kKindCycles * static_cast<double>(runs.size() - 1);
   for (const ChannelRun& run : runs) cycles += static_cast<double>(run.count) * RowCycles(run.oc_vecs);
   return cycles;
@@ -199,16 +219,17 @@ Blocking Chooser::Choose() {
   px_cap_ = PxCap();
   Blocking b;
   double best = std::numeric_limits<double>::infinity();
+  const bool pairs = order_ == DstOrder::kPairs;
+  ChannelRuns runs;
   for (const TileShape& shape : Shapes(isa_)) {
-    const bool pairs = DstOrderOf(g_.dst_layout, isa_.vec_lanes()) == DstOrder::kPairs;
     if (pairs && shape.oc_vecs % 2 != 0 && shape.oc_vecs > 1) continue;
     if (shape.oc_vecs > 1 && shape.oc_vecs * isa_.vec_lanes() >= g_.oc_g + isa_.vec_lanes()) continue;
     if (pairs && shape.oc_vecs == 1 && g_.oc_g >= 2 * isa_.vec_lanes()) continue;
-    std::vector<ChannelRun> runs = SplitChannels(shape.oc_vecs);
+    SplitChannels(shape.oc_vecs, runs);
     const double cycles = ChannelCycles(runs);
     if (cycles >= best) continue;
     best = cycles;
-    b.channels = std::move(runs);
+    b.channels = runs;
   }
   b.px_cap = px_cap_;
   const double cycles = best * static_cast<double>(g_.groups * g_.n * g_.out.h);

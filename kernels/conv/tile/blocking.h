@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "jit/isa.h"
 #include "kernels/conv/tile/geometry.h"
 #include "kernels/conv/tile/spec.h"
+#include "kernels/inline_vector.h"
 #include "runtime/machine_model.h"
 
 namespace rafter::tile {
@@ -24,8 +24,10 @@ struct ChannelRun {
   bool operator==(const ChannelRun&) const = default;
 };
 
+using ChannelRuns = InlineVector<ChannelRun, 8>;
+
 struct Blocking {
-  std::vector<ChannelRun> channels;
+  ChannelRuns channels;
   int px_cap = 0;                // upper limit for pixels per tile (aliasing), whatever the shape allows
   int64_t segments = 1;          // stretches per row (long rows only)
   int64_t units_per_chunk = 1;   // rows or stretches that one pass over the output channels covers

@@ -1,8 +1,6 @@
 // kernels/conv/tile/geometry.cc
 #include "kernels/conv/tile/geometry.h"
 
-#include <tuple>
-
 namespace rafter::tile {
 
 namespace {
@@ -39,22 +37,22 @@ Geometry GeometryOf(const ConvProblem& problem) {
   return g;
 }
 
-std::string LayoutRefusal(const ConvProblem& problem) {
+Refusal LayoutRefusal(const ConvProblem& problem) {
   const ConvDesc& d = problem.desc;
+  if (d.src.layout == Layout::kNchw) return "src is NCHW: channels are not together";
+  if (d.dst.layout == Layout::kNchw) return "dst is NCHW: channels are not together";
+  const int64_t src_block = ChannelBlock(d.src.layout), dst_block = ChannelBlock(d.dst.layout);
+  if (d.groups > 1 && problem.ic_g % src_block != 0) {
+    return {"src: a group of # channels begins inside a block of #", {problem.ic_g, src_block}};
+  }
+  if (d.groups > 1 && problem.oc_g % dst_block != 0) {
+    return {"dst: a group of # channels begins inside a block of #", {problem.oc_g, dst_block}};
+  }
   if (!StepsFit(d.in.h, d.pad.top, d.pad.bottom, d.kernel.h, d.stride.h, d.dilation.h, problem.src.h) ||
       !StepsFit(d.in.w, d.pad.left, d.pad.right, d.kernel.w, d.stride.w, d.dilation.w, problem.src.w)) {
     return "padding, strides or dilations lead beyond 64-bit byte offsets";
   }
-  for (const auto& [what, layout, channels] :
-       {std::tuple{"src", d.src.layout, problem.ic_g}, std::tuple{"dst", d.dst.layout, problem.oc_g}}) {
-    if (layout == Layout::kNchw) return std::string(what) + " is NCHW: channels are not together";
-    const int64_t block = ChannelBlock(layout);
-    if (d.groups > 1 && channels % block != 0) {
-      return std::string(what) + ": a group of " + std::to_string(channels) +
-             " channels begins inside a block of " + std::to_string(block);
-    }
-  }
-  return "";
+  return {};
 }
 
 }  // namespace rafter::tile

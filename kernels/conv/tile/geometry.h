@@ -4,10 +4,10 @@
 #define RAFTER_KERNELS_CONV_TILE_GEOMETRY_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "kernels/conv/problem.h"
+#include "kernels/conv/refusal.h"
 
 namespace rafter::tile {
 
@@ -27,7 +27,7 @@ struct Geometry {
 Geometry GeometryOf(const ConvProblem& problem);
 
 // Why the tile engine cannot take the problem's layouts; empty when it can.
-std::string LayoutRefusal(const ConvProblem& problem);
+Refusal LayoutRefusal(const ConvProblem& problem);
 
 }  // namespace rafter::tile
 

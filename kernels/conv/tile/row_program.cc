@@ -43,7 +43,10 @@ std::optional<uint8_t> ColumnIndex(const Geometry& g, const EdgeSkips& skips, in
   const int64_t left = first * g.stride.w - g.pad_left + column * g.dilation.w;
   // Pixels p with 0 <= left + p * stride < iw.
   const int64_t begin = left >= 0 ? 0 : std::min<int64_t>(px, CeilDiv(-left, g.stride.w));
-  const int64_t end = left >= g.in.w ? 0 : std::min<int64_t>(px, CeilDiv(g.in.w - left, g.stride.w));
+  int64_t end = px;  // mostly, and divisions are slow
+  if (left + (px - 1) * g.stride.w >= g.in.w) {
+    end = left >= g.in.w ? 0 : std::min<int64_t>(px, CeilDiv(g.in.w - left, g.stride.w));
+  }
   if (begin >= end) return kNoPixels;
   if (begin == 0 && end == px) return uint8_t{0};
   if (end == px && begin <= skips.first) return static_cast<uint8_t>(begin);
@@ -75,7 +78,8 @@ std::optional<RowProgram> MakeRowProgram(const Geometry& g, int64_t begin, int64
   const Cut cut = CutEvenly(begin, end, px_max);
   // Interior tiles are consecutive: search their ends from both sides.
   int64_t first = 0, last = cut.tiles;
-  RowProgram program;
+  std::optional<RowProgram> made(std::in_place);
+  RowProgram& program = *made;
   for (; first < cut.tiles && !IsInterior(g, cut.at(first), cut.px(first)); ++first) {
     if (!AddEdgeTile(g, cut.at(first), cut.px(first), begin, program)) return std::nullopt;
   }
@@ -89,7 +93,7 @@ std::optional<RowProgram> MakeRowProgram(const Geometry& g, int64_t begin, int64
   for (; last < cut.tiles; ++last) {
     if (!AddEdgeTile(g, cut.at(last), cut.px(last), begin, program)) return std::nullopt;
   }
-  return program;
+  return made;
 }
 
 }  // namespace rafter::tile

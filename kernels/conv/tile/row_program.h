@@ -8,9 +8,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "kernels/conv/tile/geometry.h"
+#include "kernels/inline_vector.h"
 
 namespace rafter::tile {
 
@@ -25,8 +25,8 @@ struct TileRun {
 };
 
 struct RowProgram {
-  std::vector<TileRun> runs;
-  std::vector<uint8_t> columns;  // kernel.w values per edge tile
+  InlineVector<TileRun, 4> runs;
+  InlineVector<uint8_t, 16> columns;  // kernel.w values per edge tile
   bool operator==(const RowProgram&) const = default;
 };
 

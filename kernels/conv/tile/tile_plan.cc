@@ -2,6 +2,7 @@
 #include "kernels/conv/tile/tile_plan.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "jit/isa.h"
 #include "kernels/conv/tile/emitter.h"
@@ -25,16 +26,24 @@ bool ColumnsJoin(const Geometry& g) {
 
 }  // namespace
 
-TilePlan::TilePlan(const char* algorithm, Geometry geometry, const PlanContext& context)
-    : algorithm_(algorithm), geometry_(std::move(geometry)), isa_(context.isa) {
-  const jit::IsaInfo& isa = jit::GetIsaInfo(isa_);
-  panels_ = LayOutPanels(geometry_, isa.vec_lanes());
-  blocking_ = ChooseBlocking(geometry_, isa, *context.machine, context.threads);
-}
+TilePlan::TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, Isa isa)
+    : algorithm_(algorithm),
+      geometry_(std::move(geometry)),
+      isa_(isa),
+      panels_(LayOutPanels(geometry_, jit::GetIsaInfo(isa).vec_lanes())),
+      blocking_(std::move(blocking)) {}
 
 Result<std::unique_ptr<ConvPlan>> TilePlan::Make(const char* algorithm, Geometry geometry,
                                                  const PlanContext& context) {
-  std::unique_ptr<TilePlan> plan(new TilePlan(algorithm, std::move(geometry), context));
+  Blocking blocking = ChooseBlocking(geometry, jit::GetIsaInfo(context.isa), *context.machine,
+                                     context.threads);
+  return Make(algorithm, std::move(geometry), std::move(blocking), context.isa);
+}
+
+Result<std::unique_ptr<ConvPlan>> TilePlan::Make(const char* algorithm, Geometry geometry,
+                                                 Blocking blocking, Isa isa) {
+  std::unique_ptr<TilePlan> plan(
+      new TilePlan(algorithm, std::move(geometry), std::move(blocking), isa));
   plan->ShapeSums();
   if (Status status = plan->CutStretches(); !status.ok()) return status;
   if (Status status = plan->CompileKernels(); !status.ok()) return status;
@@ -62,6 +71,8 @@ Status TilePlan::CutStretches() {
 }
 
 Status TilePlan::CompileKernels() {
+  channels_.reserve(blocking_.channels.size());
+  kernels_.reserve(2 * blocking_.channels.size());  // often an interior one and one for both edges
   for (const ChannelRun& run : blocking_.channels) {
     channels_.push_back({run, {}});
     channel_tiles_ += run.count;
@@ -74,13 +85,14 @@ Status TilePlan::MakeRows(ChannelPlan& channels) {
   const Stretches& s = stretches_;
   const int px_max =
       std::min(MaxPixels(jit::GetIsaInfo(isa_), channels.run.oc_vecs), blocking_.px_cap);
-  std::vector<int64_t> samples;  // one stretch of each kind, in the order of Stretches::kind
+  InlineVector<int64_t, 8> samples;  // one stretch of each kind, in the order of Stretches::kind
   for (int64_t i = 0; i < s.head; ++i) samples.push_back(i);
   for (int64_t i = s.count - s.tail; i < s.count; ++i) samples.push_back(i);
   if (s.head + s.tail < s.count) {
     samples.push_back(std::min(s.head, s.count - s.tail - 1));
     samples.push_back(s.count - s.tail - 1);
   }
+  const TileSpec spec = SpecOf(channels.run);
   channels.rows.resize(samples.size());
   for (size_t kind = 0; kind < samples.size(); ++kind) {
     RowSteps& rows = channels.rows[kind];
@@ -89,27 +101,39 @@ Status TilePlan::MakeRows(ChannelPlan& channels) {
     if (!program) program = MakeRowProgram(geometry_, begin, end, 1);
     if (!program) return Status::Unsupported("padding covers too many tiles of the row");
     rows.program = std::move(*program);
-    for (const TileRun& run : rows.program.runs) {
-      Result<TileFunction*> kernel = Kernel(channels.run, run.px, run.is_edge());
-      if (!kernel.ok()) return kernel.status();
-      const uint8_t* columns = run.is_edge() ? rows.program.columns.data() + run.columns : nullptr;
-      rows.steps.push_back({run.begin, run.px, run.tiles, columns, *kernel});
-    }
+    if (Status status = MakeSteps(spec, rows); !status.ok()) return status;
   }
   return {};
 }
 
-Result<TileFunction*> TilePlan::Kernel(const ChannelRun& run, int px, bool edge) {
+Status TilePlan::MakeSteps(const TileSpec& spec, RowSteps& rows) {
+  for (const TileRun& run : rows.program.runs) {
+    Result<TileFunction*> kernel = Kernel(spec, run.px, run.is_edge());
+    if (!kernel.ok()) return kernel.status();
+    const uint8_t* columns = run.is_edge() ? rows.program.columns.data() + run.columns : nullptr;
+    rows.steps.push_back({run.begin, run.px, run.tiles, columns, *kernel});
+  }
+  return {};
+}
+
+TileSpec TilePlan::SpecOf(const ChannelRun& run) const {
   TileSpec spec{};
   spec.isa = isa_;
-  spec.px = static_cast<uint8_t>(px);
   spec.oc_vecs = static_cast<uint8_t>(run.oc_vecs);
   spec.tail = run.tail;
   spec.dst_order = DstOrderOf(geometry_.dst_layout, static_cast<int>(panels_.lanes));
   if (run.oc_vecs == 1 && spec.dst_order == DstOrder::kPairs) spec.dst_order = DstOrder::kContiguous;
   if (IsSplit(geometry_)) spec.flags |= TileSpec::kSplitK;
-  const SumShape& sum = edge ? edge_ : interior_;
   if (blocking_.channel_blocks_per_pass < edge_.blocks) spec.flags |= TileSpec::kPartial;
+  for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
+    spec.post_ops |= static_cast<uint64_t>(geometry_.post_ops[i].kind) << (8 * i);
+  }
+  return spec;
+}
+
+Result<TileFunction*> TilePlan::Kernel(TileSpec spec, int px, bool edge) {
+  const SumShape& sum = edge ? edge_ : interior_;
+  spec.px = static_cast<uint8_t>(px);
   if (sum.last.k_rest[0] + sum.last.k_rest[1] + sum.full.k_rest[0] * (sum.blocks - 1) > 0) {
     spec.flags |= TileSpec::kRest;
   }
@@ -118,18 +142,21 @@ Result<TileFunction*> TilePlan::Kernel(const ChannelRun& run, int px, bool edge)
     spec.flags |= TileSpec::kEdge;
     spec.skip_first = skips.first, spec.skip_last = skips.last;
   }
-  for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
-    spec.post_ops |= static_cast<uint64_t>(geometry_.post_ops[i].kind) << (8 * i);
+  // Both ends of a row, and stretches of it, tend to need the same.
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    if (std::memcmp(&specs_[i], &spec, sizeof spec) == 0) return kernels_[i]->entry<TileFunction>();
   }
-  Result<jit::KernelPtr> kernel = GetTileKernel(spec);
-  if (!kernel.ok()) return kernel.status();
+  Result<jit::KernelPtr> made = GetTileKernel(spec);
+  if (!made.ok()) return made.status();
+  jit::KernelPtr kernel = std::move(made).value();
   // The first interior kernel of the first channel run does most of the work.
-  if (kernel_name_.empty() || (!edge && named_after_edge_)) {
-    kernel_name_ = (*kernel)->name();
-    named_after_edge_ = edge;
+  if (main_kernel_ == nullptr || (!edge && main_is_edge_)) {
+    main_kernel_ = kernel.get();
+    main_is_edge_ = edge;
   }
-  kernels_.push_back(*kernel);
-  return (*kernel)->entry<TileFunction>();
+  specs_.push_back(spec);
+  kernels_.push_back(std::move(kernel));
+  return kernels_.back()->entry<TileFunction>();
 }
 
 void TilePlan::ShapeSums() {
@@ -198,16 +225,35 @@ std::string TilePlan::Describe() const {
   std::vector<std::string> names;
   for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
   std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
   line("kernels: " + std::to_string(names.size()));
   for (const std::string& name : names) line("kernel: " + name);
   return text;
 }
 
-Offer ConsiderTiles(const Geometry& geometry, const PlanContext& context) {
+namespace {
+
+class TileDraft final : public PlanDraft {
+ public:
+  TileDraft(const char* algorithm, Geometry geometry, Blocking blocking)
+      : algorithm_(algorithm), geometry_(std::move(geometry)), blocking_(std::move(blocking)) {}
+  Result<std::unique_ptr<ConvPlan>> Finish(const ConvProblem&, const PlanContext& context) override {
+    return TilePlan::Make(algorithm_, std::move(geometry_), std::move(blocking_), context.isa);
+  }
+
+ private:
+  const char* const algorithm_;
+  Geometry geometry_;
+  Blocking blocking_;
+};
+
+}  // namespace
+
+Offer ConsiderTiles(const char* algorithm, Geometry geometry, const PlanContext& context) {
+  Blocking blocking = ChooseBlocking(geometry, jit::GetIsaInfo(context.isa), *context.machine,
+                                     context.threads);
   Offer offer;
-  offer.predicted_us = ChooseBlocking(geometry, jit::GetIsaInfo(context.isa), *context.machine,
-                                      context.threads).predicted_us;
+  offer.predicted_us = blocking.predicted_us;
+  offer.draft = std::make_unique<TileDraft>(algorithm, std::move(geometry), std::move(blocking));
   return offer;
 }
 

@@ -35,7 +35,7 @@ struct RowStep {
 };
 struct RowSteps {
   RowProgram program;     // owns the column tables
-  std::vector<RowStep> steps;
+  InlineVector<RowStep, 4> steps;
 };
 
 struct ChannelPlan {
@@ -63,9 +63,12 @@ class TilePlan final : public ConvPlan {
  public:
   static Result<std::unique_ptr<ConvPlan>> Make(const char* algorithm, Geometry geometry,
                                                 const PlanContext& context);
+  // The same with a blocking that ChooseBlocking returned for geometry and context.
+  static Result<std::unique_ptr<ConvPlan>> Make(const char* algorithm, Geometry geometry,
+                                                Blocking blocking, Isa isa);
 
   const char* algorithm() const noexcept override { return algorithm_; }
-  const std::string& kernel_name() const noexcept override { return kernel_name_; }
+  const std::string& kernel_name() const noexcept override { return main_kernel_->name(); }
   Isa isa() const noexcept override { return isa_; }
   int threads() const noexcept override { return blocking_.unit_threads * blocking_.channel_threads; }
   PackedHeader packed_header() const noexcept override { return PanelHeader(geometry_, panels_); }
@@ -78,11 +81,14 @@ class TilePlan final : public ConvPlan {
  private:
   friend class TileDriver;
 
-  TilePlan(const char* algorithm, Geometry geometry, const PlanContext& context);
+  TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, Isa isa);
   Status CompileKernels();
   Status CutStretches();
   Status MakeRows(ChannelPlan& channels);
-  Result<TileFunction*> Kernel(const ChannelRun& run, int px, bool edge);
+  Status MakeSteps(const TileSpec& spec, RowSteps& rows);
+  // What all kernels of a channel run have in common: all but width and edges.
+  TileSpec SpecOf(const ChannelRun& run) const;
+  Result<TileFunction*> Kernel(TileSpec spec, int px, bool edge);
   void ShapeSums();
   SumShape ShapeSum(bool join_columns) const;
   void FillPiece(BlockParams& params, int64_t channels, bool join_columns) const;
@@ -97,15 +103,16 @@ class TilePlan final : public ConvPlan {
   SumShape interior_, edge_;
   std::vector<ChannelPlan> channels_;
   int64_t channel_tiles_ = 0;   // per group
-  std::vector<jit::KernelPtr> kernels_;  // keeps them alive
+  std::vector<jit::KernelPtr> kernels_;  // keeps them alive; no two the same
+  InlineVector<TileSpec, 8> specs_;      // of kernels_
   std::vector<float> post_params_;       // alpha, beta per post-op
   std::vector<std::vector<float>> scales_;  // per post-op: [group][panel][lane]
-  std::string kernel_name_;
-  bool named_after_edge_ = false;
+  const jit::CompiledKernel* main_kernel_ = nullptr;  // does most of the work
+  bool main_is_edge_ = false;
 };
 
-// What the algorithm offers for this geometry; `isa` must be a vector ISA.
-Offer ConsiderTiles(const Geometry& geometry, const PlanContext& context);
+// What the algorithm offers for this geometry, with a draft of its plan; `isa` must be a vector ISA.
+Offer ConsiderTiles(const char* algorithm, Geometry geometry, const PlanContext& context);
 
 }  // namespace rafter::tile
 

@@ -66,6 +66,35 @@ TEST(Decide, FallsBackWhenAPlanCannotBeMade) {
             "dear: chosen, predicted 812 us\n");
 }
 
+// Finishes the plan that Consider has begun.
+class Begun final : public PlanDraft {
+ public:
+  Result<std::unique_ptr<ConvPlan>> Finish(const ConvProblem& problem,
+                                           const PlanContext& context) override {
+    return reference::MakePlan(problem, context);
+  }
+};
+Offer Begins(const ConvProblem&, const PlanContext&) {
+  Offer offer = Costs(2);
+  offer.draft = std::make_unique<Begun>();
+  return offer;
+}
+
+TEST(Decide, FinishesTheDraftOfAnOffer) {
+  const std::vector<ConvAlgorithm> table{{"begun", Begins, Breaks}, Working("dear", Dear)};
+  const auto decision = DecideAmong(table);
+  ASSERT_TRUE(decision.ok());
+  EXPECT_TRUE(decision->considered[0].chosen);
+}
+
+TEST(Decide, KeepsNoDraft) {
+  const std::vector<ConvAlgorithm> table{Working("cheap", Cheap), {"begun", Begins, Breaks}};
+  const auto decision = DecideAmong(table);
+  ASSERT_TRUE(decision.ok());
+  EXPECT_TRUE(decision->considered[0].chosen);
+  EXPECT_EQ(decision->considered[1].offer.draft, nullptr);
+}
+
 TEST(Decide, OutOfMemoryIsNotHidden) {
   const std::vector<ConvAlgorithm> table{{"greedy", Cheap, RunsOut}, Working("dear", Dear)};
   const auto decision = DecideAmong(table);
