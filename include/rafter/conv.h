@@ -12,7 +12,7 @@
 // Output size: floor((in + pad - (dilation * (kernel - 1) + 1)) / stride) + 1 in each direction.
 //
 // The result has the same bits for any thread count, batch split and image size around the same window:
-// every sum runs over blocks of 16 input channels, kernel rows, kernel columns, channels of the block,
+// every sum runs over blocks of input channels, kernel rows, kernel columns, channels of the block,
 // starts from zero, and the bias is added last.
 #ifndef RAFTER_CONV_H_
 #define RAFTER_CONV_H_

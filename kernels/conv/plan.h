@@ -19,7 +19,7 @@ namespace rafter {
 struct PackedHeader {
   static constexpr uint32_t kMagic = 0x52465457;  // "WTFR" in memory
   uint32_t magic = kMagic;
-  uint32_t version = 1;
+  uint32_t version = 2;       // 2: blocks of about 64 input channels
   uint32_t format = 0;        // a PackedFormat
   uint32_t vec_lanes = 0;     // lanes per vector, 0 where it does not matter
   int64_t groups = 0, ic_g = 0, oc_g = 0, kh = 0, kw = 0;

@@ -45,6 +45,14 @@ struct TapRange {
 TapRange ValidTaps(int64_t out, int64_t in_size, int64_t kernel, int64_t stride, int64_t dilation,
                    int64_t pad_begin) noexcept;
 
+// Input channels per outermost step of a sum (ADR 3): about 64, a multiple of 16, the last step may have fewer.
+// Long runs of channels per tap keep loops long and read whole pixels of NHWC; against 16, 3x3 layers gain 2 to 15 %,
+// with stride 2 up to 22 % (Zen 3, AVX2). A function of the layer alone.
+constexpr int64_t SumBlock(int64_t ic_g) noexcept {
+  const int64_t blocks = ic_g < 128 ? 1 : ic_g / 64;
+  return ((ic_g + blocks - 1) / blocks + 15) / 16 * 16;
+}
+
 }  // namespace rafter
 
 #endif  // RAFTER_KERNELS_CONV_PROBLEM_H_

@@ -63,8 +63,7 @@ class ReferencePlan final : public ConvPlan {
   }
 
   std::string Describe() const override {
-    return "order of the sum: blocks of 16 input channels, kernel rows, kernel columns, channels; "
-           "in "
+    return "order of the sum: blocks of input channels, kernel rows, kernel columns, channels; in "
            "double precision, rounded to f32 once after the post-ops\n"
            "split: rows of all images over threads\n"
            "weights: OIHW as given\n";

@@ -9,9 +9,6 @@
 namespace rafter::reference {
 namespace {
 
-// The sum over all layers runs over blocks of this many input channels first (see rafter/conv.h).
-constexpr int64_t kChannelBlock = 16;
-
 // NaN passes through: every comparison with it is false.
 double Clamp(double value, double low, double high) noexcept {
   if (value < low) return low;
@@ -44,8 +41,9 @@ double SumAndBias(const ConvProblem& problem, const float* oihw, const float* bi
   const int64_t first_channel = oc / problem.oc_g * problem.ic_g;
   double sum = 0;
   if (columns.begin == columns.end) return bias != nullptr ? bias[oc] : 0.0;
-  for (int64_t ic = 0; ic < problem.ic_g; ic += kChannelBlock) {
-    const int64_t ic_end = std::min(ic + kChannelBlock, problem.ic_g);
+  const int64_t step = SumBlock(problem.ic_g);
+  for (int64_t ic = 0; ic < problem.ic_g; ic += step) {
+    const int64_t ic_end = std::min(ic + step, problem.ic_g);
     for (int64_t kh = rows.begin; kh < rows.end; ++kh) {
       const int64_t ih = oh * desc.stride.h - desc.pad.top + kh * desc.dilation.h;
       for (int64_t kw = columns.begin; kw < columns.end; ++kw) {

@@ -31,6 +31,7 @@ class Chooser {
   // Cycles of one input channel for one tile: the slowest of FMA pipes, load ports, chains, weight stream.
   double StepCycles(int px, int vecs) const;
   double TileCycles(int px, int vecs) const;
+  int64_t OutputLines(int vecs) const;
   double RowCycles(int vecs);
   int PxMax(int vecs) const { return std::min(px_max_[vecs], px_cap_); }
   int PxCap() const;
@@ -63,7 +64,7 @@ Chooser::Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel&
       threads_(threads),
       order_(DstOrderOf(g.dst_layout, isa.vec_lanes())),
       steps_(static_cast<double>(g.taps() * g.ic_g)),
-      columns_(static_cast<double>(g.taps() * CeilDiv(g.ic_g, kIcBlock))),
+      columns_(static_cast<double>(g.taps() * CeilDiv(g.ic_g, SumBlock(g.ic_g)))),
       fma_cycles_(1.0 / machine.fma_pipes),
       load_cycles_(1.0 / machine.load_ports),
       stream_cycles_(1 / (machine.l2_bytes_per_cycle * kL2Overlap)),
@@ -78,13 +79,19 @@ double Chooser::StepCycles(int px, int vecs) const {
   const double chains = machine_.fma_latency;
   const double weights = static_cast<double>(vecs) * isa_.vec_bytes;
   const double stream = weights * steps_ <= l1_weights_ ? 0 : weights * stream_cycles_;
-  return std::max(std::max(fma, loads), std::max(chains, stream)) +
-         kMemoryCost * (loads + weights / kLineBytes);
+  return std::max(std::max(fma, loads), std::max(chains, stream)) + kLoadCost * loads +
+         kWeightLineCost * weights / kLineBytes;
 }
 
 double Chooser::TileCycles(int px, int vecs) const {
   return steps_ * StepCycles(px, vecs) + columns_ * kColumnCycles + kTileCycles +
-         px * vecs * kAccumulatorCycles;
+         px * vecs * kAccumulatorCycles + static_cast<double>(px * OutputLines(vecs)) * kLineCycles;
+}
+
+// Lines that one pixel's outputs touch: where neighbouring tiles share a line, both pay for it.
+int64_t Chooser::OutputLines(int vecs) const {
+  if (order_ == DstOrder::kContiguous) return CeilDiv(static_cast<int64_t>(vecs) * isa_.vec_bytes, kLineBytes);
+  return CeilDiv(static_cast<int64_t>(vecs) * isa_.vec_lanes(), ChannelBlock(g_.dst_layout));
 }
 
 double Chooser::RowCycles(int vecs) {
@@ -183,13 +190,13 @@ void Chooser::ChooseOrder(Blocking& b) const {
 // Weights of a channel tile that exceed their share of L2 are read in several passes, so that all rows of a
 // chunk use the part that is in the cache. A pass costs a load and a store of each sum.
 void Chooser::ChoosePasses(Blocking& b) const {
-  const int64_t blocks = CeilDiv(g_.ic_g, kIcBlock);
+  const int64_t blocks = CeilDiv(g_.ic_g, SumBlock(g_.ic_g));
   b.channel_blocks_per_pass = blocks;
   b.prefetches_weights = static_cast<double>(g_.oc_g * g_.ic_g * g_.taps()) * sizeof(float) >
                          static_cast<double>(machine_.l2_bytes) * kL2Share;
   if (g_.taps() == 1) return;  // one long block
   const int64_t vecs = b.channels[0].oc_vecs;
-  const int64_t block_bytes = vecs * isa_.vec_bytes * g_.taps() * kIcBlock;
+  const int64_t block_bytes = vecs * isa_.vec_bytes * g_.taps() * SumBlock(g_.ic_g);
   const auto l2 = static_cast<double>(machine_.l2_bytes);
   if (static_cast<double>(blocks * block_bytes) <= l2 * kL2Share) return;
   const int64_t unit_bytes = CeilDiv(g_.out.w, b.segments) * vecs * isa_.vec_bytes;
@@ -198,21 +205,20 @@ void Chooser::ChoosePasses(Blocking& b) const {
   b.units_per_chunk = std::min(b.units_per_chunk, kPartialBytes / unit_bytes);
 }
 
-// The grid with the smallest largest share; ties go to splitting the rows.
+// As many threads as bring more than waking them costs; parts so that each gets several items.
 void Chooser::ChooseThreads(Blocking& b) const {
-  const int64_t units = g_.n * g_.out.h * b.segments;
+  const int64_t units = std::max<int64_t>(1, g_.n * g_.out.h * b.segments);
   int64_t tiles = 0;
   for (const ChannelRun& run : b.channels) tiles += run.count;
-  tiles *= g_.groups;
-  double best = std::numeric_limits<double>::infinity();
-  for (int unit_threads = threads_; unit_threads >= 1; --unit_threads) {
-    const int channel_threads = threads_ / unit_threads;
-    const double share = static_cast<double>(CeilDiv(std::max<int64_t>(units, 1), unit_threads)) *
-                         static_cast<double>(CeilDiv(tiles, channel_threads));
-    if (share >= best * 0.999) continue;
-    best = share;
-    b.unit_threads = unit_threads, b.channel_threads = channel_threads;
-  }
+  const int64_t chunk = std::min(units, b.units_per_chunk);
+  const int64_t items = CeilDiv(units, chunk) * tiles * g_.groups;
+  const double us = b.predicted_us;
+  const int64_t threads = std::min<int64_t>(threads_, items > threads_ ? threads_ : items * chunk);
+  if (threads <= 1 || us / static_cast<double>(threads) + machine_.fork_join_us >= us) return;
+  b.threads = static_cast<int>(threads);
+  const auto affordable = static_cast<int64_t>(us / kItemUs / static_cast<double>(items));
+  b.parts = std::clamp(CeilDiv(kItemsPerThread * threads, items), int64_t{1},
+                       std::min(chunk, std::max(CeilDiv(threads, items), affordable)));
 }
 
 Blocking Chooser::Choose() {
@@ -232,15 +238,13 @@ Blocking Chooser::Choose() {
     b.channels = runs;
   }
   b.px_cap = px_cap_;
-  const double cycles = best * static_cast<double>(g_.groups * g_.n * g_.out.h);
   constexpr int64_t kStretch = 96;  // pixels; long rows only, so that inputs of a chunk fit and threads share
   b.segments = g_.out.w > 2 * kStretch ? CeilDiv(g_.out.w, kStretch) : 1;
   ChooseOrder(b);
   ChoosePasses(b);
+  b.predicted_us = best * static_cast<double>(g_.groups * g_.n * g_.out.h) / (machine_.clock_ghz * 1000);
   ChooseThreads(b);
-  const double threads = b.unit_threads * b.channel_threads;
-  b.predicted_us = cycles / threads / (machine_.clock_ghz * 1000) + machine_.call_us +
-                   (threads > 1 ? machine_.fork_join_us : 0);
+  b.predicted_us = b.predicted_us / b.threads + machine_.call_us + (b.threads > 1 ? machine_.fork_join_us : 0);
   return b;
 }
 

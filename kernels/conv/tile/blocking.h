@@ -31,9 +31,11 @@ struct Blocking {
   int px_cap = 0;                // upper limit for pixels per tile (aliasing), whatever the shape allows
   int64_t segments = 1;          // stretches per row (long rows only)
   int64_t units_per_chunk = 1;   // rows or stretches that one pass over the output channels covers
-  int64_t channel_blocks_per_pass = 0;  // blocks of 16 input channels; all of them unless sums are parked
+  int64_t channel_blocks_per_pass = 0;  // blocks of input channels; all of them unless sums are parked
   bool prefetches_weights = false;  // all weights together exceed L2: fetch the next ones while computing
-  int unit_threads = 1, channel_threads = 1;  // grid of threads
+  // Work is numbered in the order of the loops: chunks, channel tiles, parts of a chunk's rows. Threads share the numbers.
+  int64_t parts = 1;
+  int threads = 1;
   double predicted_us = 0;
 };
 

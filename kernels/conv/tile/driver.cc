@@ -1,16 +1,17 @@
 // kernels/conv/tile/driver.cc: executes a TilePlan: threads, loop nest, arguments of each kernel call.
 //
-//   for each thread: its rows x its channel tiles
-//     for each chunk of rows            inputs of a chunk stay in L2
-//       for each channel tile           its weights stay in L1 or L2
+//   for each chunk of rows            inputs of a chunk stay in L2
+//     for each channel tile           its weights stay in L1 or L2
+//       for each part of the rows     one item of work; threads share the items in this order
 //         for each pass               weights of some input channels; sums in between are parked
-//           for each row of the chunk
+//           for each row of the part
 //             for each step of the row  one kernel call: neighbouring tiles of one width
 #include <algorithm>
 
 #include "kernels/conv/tile/tile_plan.h"
 #include "kernels/conv/tile/tuning.h"
 #include "runtime/parallel.h"
+#include "runtime/work_shares.h"
 
 namespace rafter::tile {
 
@@ -43,9 +44,11 @@ int64_t ChannelOffset(Layout layout, const Strides& s, int64_t c) {
 // One thread's work.
 class TileDriver {
  public:
-  TileDriver(const TilePlan& plan, const ConvCall& call) : plan_(plan), g_(plan.geometry_), call_(call) {}
+  TileDriver(const TilePlan& plan, const ConvCall& call) : plan_(plan), g_(plan.geometry_), call_(call) {
+    SetTensor();
+  }
 
-  void Run(Range units, Range channel_tiles);
+  void RunItem(int64_t item);
 
  private:
   void SetTensor();
@@ -60,10 +63,11 @@ class TileDriver {
   const TilePlan& plan_;
   const Geometry& g_;
   const ConvCall& call_;
+  int64_t tile_ = -1;                             // the current channel tile
   const ChannelPlan* channels_ = nullptr;
   int64_t src_channel_ = 0, dst_channel_ = 0;     // bytes, of the current channel tile
   int64_t residual_channel_[kMaxPostOps] = {};
-  Range blocks_;        // of 16 input channels, of the current pass
+  Range blocks_;        // of input channels, of the current pass
   bool is_last_pass_ = true;
   // The weights that come after those in use: next_bytes_ of each panel (0: none, or all of them fetched).
   const float* next_weights_ = nullptr;
@@ -156,16 +160,14 @@ void TileDriver::SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t 
   }
 }
 
-void TileDriver::Run(Range units, Range channel_tiles) {
-  SetTensor();
-  const int64_t step = plan_.blocking_.units_per_chunk;
-  for (int64_t chunk = units.begin; chunk < units.end; chunk += step) {
-    const int64_t chunk_end = std::min(chunk + step, units.end);
-    for (int64_t tile = channel_tiles.begin; tile < channel_tiles.end; ++tile) {
-      SetChannelTile(tile);
-      RunPasses({chunk, chunk_end}, tile + 1 < channel_tiles.end);
-    }
-  }
+void TileDriver::RunItem(int64_t item) {
+  const Blocking& b = plan_.blocking_;
+  const int64_t tiles = g_.groups * plan_.channel_tiles_;
+  const int64_t tile = item / b.parts % tiles, first = item / b.parts / tiles * b.units_per_chunk;
+  if (tile != tile_) SetChannelTile(tile);
+  tile_ = tile;
+  const Range part = SplitRange(std::min(b.units_per_chunk, plan_.units() - first), b.parts, item % b.parts);
+  RunPasses({first + part.begin, first + part.end}, tile + 1 < tiles);
 }
 
 void TileDriver::RunPasses(Range units, bool has_next_tile) {
@@ -218,19 +220,31 @@ void TileDriver::ContinuePrefetch(int64_t tiles) {
   args_.prefetch = Shift(next_weights_, next_panel_ * args_.panel + prefetched_bytes_);
   args_.prefetch_step = kLineBytes;
   const int64_t lines = tiles * args_.rows * args_.columns_count *
-                        ((args_.blocks - 1) * args_.full.k_by_4[0] + args_.last.k_by_4[0]);
+                        ((args_.blocks - 1) * args_.full.quads() + args_.last.quads());
   prefetched_bytes_ += lines * kLineBytes;
 }
 
+int64_t TilePlan::work_items() const {
+  const int64_t chunks = (units() + blocking_.units_per_chunk - 1) / blocking_.units_per_chunk;
+  return chunks * geometry_.groups * channel_tiles_ * blocking_.parts;
+}
+
 void TilePlan::Run(const ConvCall& call) const noexcept {
-  const int64_t units = geometry_.n * geometry_.out.h * stretches_.count;
-  const int64_t tiles = geometry_.groups * channel_tiles_;
-  RunOnThreads(*call.pool, std::min(call.threads, threads()), [&](int thread, int team) {
-    // The planned grid when the whole team is there, else rows only.
-    const int over_units = team == threads() ? blocking_.unit_threads : team;
-    const int over_channels = team == threads() ? blocking_.channel_threads : 1;
-    TileDriver(*this, call).Run(SplitRange(units, over_units, thread / over_channels),
-                                SplitRange(tiles, over_channels, thread % over_channels));
+  const int64_t items = work_items();
+  const int threads = std::min(call.threads, blocking_.threads);
+  if (threads == 1) {
+    TileDriver driver(*this, call);
+    for (int64_t item = 0; item < items; ++item) driver.RunItem(item);
+    return;
+  }
+  WorkShares shares(items, threads);
+  RunOnThreads(*call.pool, threads, [&](int thread, int) {
+    TileDriver driver(*this, call);
+    for (;;) {
+      const Range range = shares.Take(thread);
+      if (range.begin == range.end) return;
+      for (int64_t item = range.begin; item < range.end; ++item) driver.RunItem(item);
+    }
   });
 }
 

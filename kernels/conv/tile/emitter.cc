@@ -19,9 +19,10 @@ std::string KernelName(const TileSpec& spec) {
   static constexpr const char* kOrders[] = {"", "_blocks", "_pairs", "_halves"};
   name += kTails[static_cast<int>(spec.tail)];
   name += kOrders[static_cast<int>(spec.dst_order)];
-  if (spec.split_k()) name += "_split8";
+  if (spec.has_pieces()) name += "_pieces";
   if (spec.has_partial()) name += "_passes";
   if (spec.has_rest()) name += "_rest";
+  if (spec.steps != 0) name += "_k" + std::to_string(spec.steps);
   if (spec.is_edge()) {
     name += "_edge" + std::to_string(spec.skip_first) + "+" + std::to_string(spec.skip_last);
   }
@@ -94,6 +95,12 @@ void TileEmitter::StartAccumulators() {
 void TileEmitter::EmitChannelBlocks() {
   pixels_.EmitStride(a_, ARG(src_px));
   panels_.EmitStride(a_, ARG(panel));
+  if (spec_.steps != 0) {
+    a_.lea(params_, ARG(last));
+    StartBlock(ARG(src), ARG(weights));
+    EmitRows();
+    return;
+  }
   for (auto [from, to] : {std::pair{offsetof(TileArgs, src), offsetof(TileArgs, src_at_block)},
                           std::pair{offsetof(TileArgs, weights), offsetof(TileArgs, weights_at_block)},
                           std::pair{offsetof(TileArgs, blocks), offsetof(TileArgs, blocks_left)}}) {
@@ -107,10 +114,7 @@ void TileEmitter::EmitChannelBlocks() {
   a_.je(full_block);
   a_.lea(params_, ARG(full));
   a_.L(full_block);
-  pixels_.EmitBases(a_, ARG(src_at_block));
-  a_.mov(scratch_, ARG(weights_at_block));
-  a_.add(scratch_, BLOCK_PARAM(weights_row_offset));
-  panels_.EmitBases(a_, scratch_);
+  StartBlock(ARG(src_at_block), ARG(weights_at_block));
   EmitRows();
   for (auto [pointer, step] :
        {std::pair{offsetof(TileArgs, src_at_block), offsetof(TileArgs, src_block_step)},
@@ -120,6 +124,13 @@ void TileEmitter::EmitChannelBlocks() {
   }
   a_.dec(ARG(blocks_left));
   a_.jnz(next_block, a_.T_NEAR);
+}
+
+void TileEmitter::StartBlock(const Address& src, const Address& weights) {
+  pixels_.EmitBases(a_, src);
+  a_.mov(scratch_, weights);
+  a_.add(scratch_, BLOCK_PARAM(weights_row_offset));
+  panels_.EmitBases(a_, scratch_);
 }
 
 void TileEmitter::EmitRows() {
@@ -175,27 +186,45 @@ void TileEmitter::EmitColumnDispatch(const Label& column_end) {
 }
 
 void TileEmitter::EmitColumn(int px_begin, int px_end) {
-  EmitChannels(px_begin, px_end, 0);
-  if (!spec_.split_k()) return;
+  if (!spec_.has_pieces()) return EmitChannels(px_begin, px_end);
+  Label next_piece;
+  a_.mov(scratch_, BLOCK_PARAM(pieces));
+  a_.mov(ARG(pieces_left), scratch_);
+  a_.L(next_piece);
+  EmitChannels(px_begin, px_end);
   pixels_.EmitAdvance(a_, BLOCK_PARAM(src_piece_step));
-  EmitChannels(px_begin, px_end, 1);
+  a_.dec(ARG(pieces_left));
+  a_.jnz(next_piece, a_.T_NEAR);
 }
 
-void TileEmitter::EmitChannels(int px_begin, int px_end, int piece) {
-  const int piece_offset = piece * static_cast<int>(sizeof(int64_t));
+// One piece: four channels at a time, then the rest, which only the last piece can have.
+void TileEmitter::EmitChannels(int px_begin, int px_end) {
+  if (spec_.steps != 0) {
+    const int steps = static_cast<int>(spec_.steps);
+    for (int k = 0; k < steps; ++k) {
+      if (k % 4 == 0) EmitPrefetch();
+      EmitStep(px_begin, px_end, k);
+    }
+    panels_.EmitAdvance(a_, steps * a_.isa().vec_bytes);
+    pixels_.EmitAdvance(a_, steps * static_cast<int>(sizeof(float)));
+    return;
+  }
   for (const int unroll : {4, 1}) {
     if (unroll == 1 && !spec_.has_rest()) continue;
-    const size_t count =
-        (unroll == 4 ? offsetof(BlockParams, k_by_4) : offsetof(BlockParams, k_rest)) + piece_offset;
     Label next, done;
-    a_.mov(k_left_, block_param(count));
+    a_.mov(k_left_, unroll == 4 ? BLOCK_PARAM(k_by_4) : BLOCK_PARAM(k_rest));
+    if (spec_.has_pieces()) {
+      a_.cmp(ARG(pieces_left), 1);
+      if (unroll == 4) {
+        a_.cmove(k_left_, BLOCK_PARAM(k_by_4_last));
+      } else {
+        a_.jne(done, a_.T_NEAR);
+      }
+    }
     a_.test(k_left_, k_left_);
     a_.jz(done, a_.T_NEAR);
     a_.L(next);
-    if (has_prefetch_ && unroll > 1) {
-      a_.prefetcht1(a_.ptr[prefetch_]);
-      a_.add(prefetch_, ARG(prefetch_step));
-    }
+    if (unroll > 1) EmitPrefetch();
     for (int k = 0; k < unroll; ++k) EmitStep(px_begin, px_end, k);
     panels_.EmitAdvance(a_, unroll * a_.isa().vec_bytes);
     pixels_.EmitAdvance(a_, unroll * static_cast<int>(sizeof(float)));
@@ -203,6 +232,12 @@ void TileEmitter::EmitChannels(int px_begin, int px_end, int piece) {
     a_.jnz(next, a_.T_NEAR);
     a_.L(done);
   }
+}
+
+void TileEmitter::EmitPrefetch() {
+  if (!has_prefetch_) return;
+  a_.prefetcht1(a_.ptr[prefetch_]);
+  a_.add(prefetch_, ARG(prefetch_step));
 }
 
 // One input channel: px * oc_vecs FMAs. Whichever is fewer, weights or inputs, stays in registers.

@@ -35,12 +35,14 @@ class TileEmitter {
   // --- the sum (emitter.cc) ---
   void StartAccumulators();
   void EmitChannelBlocks();
+  void StartBlock(const Address& src, const Address& weights);
   void EmitRows();
   void EmitColumns();
   void EmitColumnDispatch(const Label& column_end);
   // One kernel column for the pixels [begin, end) of the tile.
   void EmitColumn(int px_begin, int px_end);
-  void EmitChannels(int px_begin, int px_end, int piece);
+  void EmitChannels(int px_begin, int px_end);
+  void EmitPrefetch();
   void EmitStep(int px_begin, int px_end, int k);
 
   // --- the end of a tile (store_emitter.cc) ---

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 
-#include "kernels/conv/tile/spec.h"
-
 namespace rafter::tile {
 
 namespace {
 
 constexpr int64_t kLineFloats = 16;
+constexpr int64_t kOcBlock = 16;  // panels cover whole blocks, so that both vector widths have whole panels
 
 int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
@@ -17,8 +16,9 @@ int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step 
 void PackPanel(const Geometry& g, int64_t lanes, int64_t panel_lanes, const float* weights,
                float* panel) {
   const int64_t taps = g.taps(), oc_stride = g.ic_g * taps;
-  for (int64_t block = 0; block < g.ic_g; block += kIcBlock) {
-    const int64_t channels = std::min(kIcBlock, g.ic_g - block);
+  const int64_t step = SumBlock(g.ic_g);
+  for (int64_t block = 0; block < g.ic_g; block += step) {
+    const int64_t channels = std::min(step, g.ic_g - block);
     for (int64_t tap = 0; tap < taps; ++tap) {
       for (int64_t k = 0; k < channels; ++k) {
         const float* from = weights + (block + k) * taps + tap;
@@ -34,7 +34,7 @@ void PackPanel(const Geometry& g, int64_t lanes, int64_t panel_lanes, const floa
 PanelLayout LayOutPanels(const Geometry& g, int lanes) {
   PanelLayout layout;
   layout.lanes = lanes;
-  layout.panels = RoundUp(g.oc_g, kIcBlock) / lanes;
+  layout.panels = RoundUp(g.oc_g, kOcBlock) / lanes;
   layout.panel_stride = RoundUp(g.ic_g * g.taps() * lanes, kLineFloats) + kLineFloats;
   layout.bias_floats = RoundUp(g.groups * layout.panels * lanes, kLineFloats);
   layout.payload_floats = layout.bias_floats + g.groups * layout.panels * layout.panel_stride;

@@ -1,7 +1,7 @@
 // kernels/conv/tile/pack.h: packed weights of the tile engine: panels of one vector of output channels.
 //
 //   payload = bias[group][panel][lane], then panel[group][panel]:
-//   panel   = [block of 16 input channels][kh][kw][channel of the block][lane]
+//   panel   = [block of input channels (SumBlock)][kh][kw][channel of the block][lane]
 //
 // The kernel reads a panel front to back in exactly the order of its sum. Panels cover oc/group rounded up to
 // 16 channels, missing ones are zero. Panels lie one cache line further apart than their length, rounded up,

@@ -12,8 +12,8 @@
 //   px - 1   │ acc    │ acc    │
 //            └────────┴────────┘
 //
-// Loops inside: tiles, blocks of 16 input channels, kernel rows, kernel columns, channels of the block. So every
-// output is one chain of FMAs in the order (channel block, kh, kw, channel), whatever the tile.
+// Loops inside: tiles, blocks of input channels (SumBlock), kernel rows, kernel columns, channels of the block. So
+// every output is one chain of FMAs in the order (channel block, kh, kw, channel), whatever the tile.
 #ifndef RAFTER_KERNELS_CONV_TILE_SPEC_H_
 #define RAFTER_KERNELS_CONV_TILE_SPEC_H_
 
@@ -24,9 +24,6 @@
 #include "rafter/post_ops.h"
 
 namespace rafter::tile {
-
-// Input channels per step of the sum's outer order.
-inline constexpr int64_t kIcBlock = 16;
 
 // What happens to the last vector of a tile when it is only partly filled.
 enum class Tail : uint8_t {
@@ -51,17 +48,20 @@ struct TileSpec {
   DstOrder dst_order;
   // Edge kernels: how many of the first / last pixels may be outside the image at some tap.
   uint8_t skip_first, skip_last;
-  uint8_t flags;      // kEdge, kSplitK, kPartial, kRest
+  uint8_t flags;      // kEdge, kPieces, kPartial, kRest
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
+  // Not 0: the sum is one block in one piece of this many channels per column, written out without loops (short
+  // loops end in mispredicted branches); BlockParams' counts are not read.
+  uint64_t steps;
 
   static constexpr uint8_t kEdge = 1;    // columns may miss pixels of the tile: TileArgs::columns is read
-  static constexpr uint8_t kSplitK = 2;  // channels come in pieces of 8 (NCHW8c): two per block of 16
+  static constexpr uint8_t kPieces = 2;  // channels of a block lie in several pieces (NCHW8c, NCHW16c)
   static constexpr uint8_t kPartial = 4; // sums may come from and go to TileArgs::partial
-  static constexpr uint8_t kRest = 8;    // channels of some block are no multiple of 4: k_rest is read
+  static constexpr uint8_t kRest = 8;    // channels of the last piece are no multiple of 4: k_rest is read
 
   bool operator==(const TileSpec&) const = default;
   bool is_edge() const { return (flags & kEdge) != 0; }
-  bool split_k() const { return (flags & kSplitK) != 0; }
+  bool has_pieces() const { return (flags & kPieces) != 0; }
   bool has_partial() const { return (flags & kPartial) != 0; }
   bool has_rest() const { return (flags & kRest) != 0; }
 };
@@ -76,12 +76,16 @@ inline constexpr uint8_t kNoPixels = 255;
 
 // Counts and steps that differ between full and last channel block. Steps in bytes.
 struct BlockParams {
-  int64_t k_by_4[2], k_rest[2];  // channels per piece: k = 4 * k_by_4 + k_rest; piece 1 only with kSplitK
-  int64_t src_piece_step = 0;    // after piece 0
+  int64_t pieces = 1;            // 1 without kPieces
+  int64_t k_by_4 = 0;            // channels per piece / 4, but for the last piece:
+  int64_t k_by_4_last = 0, k_rest = 0;  // channels = 4 * k_by_4_last + k_rest
+  int64_t src_piece_step = 0;    // after each piece (kPieces)
   int64_t src_kw_step = 0;       // after a kernel column: to the next one's first channel
   int64_t src_skip = 0;          // kNoPixels: past a column in the input, pieces and step included
   int64_t weights_skip = 0;      // … and in the weights
   int64_t weights_row_offset = 0;  // from a block's first weight to the first row that is run
+
+  int64_t quads() const { return (pieces - 1) * k_by_4 + k_by_4_last; }
 };
 
 // Changed by the kernel while it runs; fill anew for each call.
@@ -116,7 +120,7 @@ struct TileArgs {
   int64_t residual_px[kMaxPostOps], residual_tile[kMaxPostOps], residual_block[kMaxPostOps];
   const float* scale[kMaxPostOps];      // by index of the post-op, of the first vector; full vectors
   // The kernel's own counters.
-  int64_t blocks_left, rows_left;
+  int64_t blocks_left, rows_left, pieces_left;
   const float* src_at_block;
   const float* weights_at_block;
 };

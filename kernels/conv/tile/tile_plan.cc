@@ -6,6 +6,7 @@
 
 #include "jit/isa.h"
 #include "kernels/conv/tile/emitter.h"
+#include "kernels/conv/tile/tuning.h"
 
 namespace rafter::tile {
 
@@ -14,14 +15,14 @@ namespace {
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kMaxEndStretches = 64;
 
-bool IsSplit(const Geometry& g) { return g.src_layout == Layout::kNchw8c; }
+bool HasPieces(const Geometry& g) { return ChannelBlock(g.src_layout) > 1; }
 
 // Whether a kernel row of a pixel is one contiguous piece of input: NHWC, dense channels, no dilation, and
 // one channel block, so that the order of the sum stays the same.
 bool ColumnsJoin(const Geometry& g) {
   if (g.src_layout != Layout::kNhwc) return false;
   if (g.kernel.w == 1) return true;
-  return g.groups == 1 && g.ic_g <= kIcBlock && g.src.w == g.ic_g && g.dilation.w == 1;
+  return g.groups == 1 && g.ic_g <= SumBlock(g.ic_g) && g.src.w == g.ic_g && g.dilation.w == 1;
 }
 
 }  // namespace
@@ -56,13 +57,17 @@ Result<std::unique_ptr<ConvPlan>> TilePlan::Make(const char* algorithm, Geometry
 Status TilePlan::CutStretches() {
   const Geometry& g = geometry_;
   Stretches& s = stretches_;
-  s.count = blocking_.segments;
-  s.width = g.out.w / s.count, s.wide = g.out.w % s.count;
+  s.pixels = g.out.w;
+  s.grain = std::min(MaxPixels(jit::GetIsaInfo(isa_), blocking_.channels[0].oc_vecs), blocking_.px_cap);
+  const int64_t tiles = (g.out.w + s.grain - 1) / s.grain;
+  s.count = std::min(blocking_.segments, tiles);
+  s.width = tiles / s.count, s.wide = tiles % s.count;
   s.head = 1;
   while (s.head < s.count && s.begin(s.head) * g.stride.w < g.pad_left) ++s.head;
   const auto inside = [&](int64_t i) {
     return (s.end(i) - 1) * g.stride.w - g.pad_left + (g.kernel.w - 1) * g.dilation.w < g.in.w;
   };
+  if (s.count > 1 && g.out.w % s.grain != 0) s.tail = 1;
   while (s.head + s.tail < s.count && !inside(s.count - 1 - s.tail)) ++s.tail;
   if (s.head + s.tail > kMaxEndStretches) {
     return Status::Unsupported("padding covers too many stretches of the row");
@@ -123,7 +128,7 @@ TileSpec TilePlan::SpecOf(const ChannelRun& run) const {
   spec.tail = run.tail;
   spec.dst_order = DstOrderOf(geometry_.dst_layout, static_cast<int>(panels_.lanes));
   if (run.oc_vecs == 1 && spec.dst_order == DstOrder::kPairs) spec.dst_order = DstOrder::kContiguous;
-  if (IsSplit(geometry_)) spec.flags |= TileSpec::kSplitK;
+  if (HasPieces(geometry_)) spec.flags |= TileSpec::kPieces;
   if (blocking_.channel_blocks_per_pass < edge_.blocks) spec.flags |= TileSpec::kPartial;
   for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
     spec.post_ops |= static_cast<uint64_t>(geometry_.post_ops[i].kind) << (8 * i);
@@ -134,7 +139,10 @@ TileSpec TilePlan::SpecOf(const ChannelRun& run) const {
 Result<TileFunction*> TilePlan::Kernel(TileSpec spec, int px, bool edge) {
   const SumShape& sum = edge ? edge_ : interior_;
   spec.px = static_cast<uint8_t>(px);
-  if (sum.last.k_rest[0] + sum.last.k_rest[1] + sum.full.k_rest[0] * (sum.blocks - 1) > 0) {
+  const int64_t steps = 4 * sum.last.k_by_4_last + sum.last.k_rest;
+  if (sum.blocks == 1 && !HasPieces(geometry_) && steps <= kMaxUnrolledSteps) {
+    spec.steps = static_cast<uint64_t>(steps);
+  } else if (sum.last.k_rest > 0) {
     spec.flags |= TileSpec::kRest;
   }
   if (edge) {
@@ -168,30 +176,31 @@ SumShape TilePlan::ShapeSum(bool join_columns) const {
   const Geometry& g = geometry_;
   SumShape s;
   // A 1x1 kernel has no other order than its channels': one block of any length.
-  const bool one_block = join_columns && g.taps() == 1;
-  s.blocks = one_block ? 1 : (g.ic_g + kIcBlock - 1) / kIcBlock;
+  const int64_t step = g.taps() == 1 ? g.ic_g : SumBlock(g.ic_g);
+  s.blocks = (g.ic_g + step - 1) / step;
   s.columns_count = join_columns ? 1 : g.kernel.w;
-  FillPiece(s.full, kIcBlock, join_columns);
-  FillPiece(s.last, one_block ? g.ic_g : g.ic_g - (s.blocks - 1) * kIcBlock, join_columns);
+  FillBlock(s.full, step, join_columns);
+  FillBlock(s.last, g.ic_g - (s.blocks - 1) * step, join_columns);
   s.src_row_step = (g.dilation.h * g.src.h - g.kernel.w * g.dilation.w * g.src.w) * kFloat;
   const int64_t block = ChannelBlock(g.src_layout);
-  s.src_block_step = (block == 1 ? kIcBlock : kIcBlock / block * g.src.c) * kFloat;
-  s.weights_block_step = g.taps() * kIcBlock * panels_.lanes * kFloat;
+  s.src_block_step = (block == 1 ? step : step / block * g.src.c) * kFloat;
+  s.weights_block_step = g.taps() * step * panels_.lanes * kFloat;
   return s;
 }
 
 // Steps of one channel block; see BlockParams.
-void TilePlan::FillPiece(BlockParams& params, int64_t channels, bool join_columns) const {
+void TilePlan::FillBlock(BlockParams& params, int64_t channels, bool join_columns) const {
   const Geometry& g = geometry_;
   const int64_t columns = join_columns ? g.kernel.w : 1;
-  const int64_t first = IsSplit(g) ? std::min<int64_t>(channels, 8) : channels * columns;
-  const int64_t second = IsSplit(g) ? channels - first : 0;
-  params.k_by_4[0] = first / 4, params.k_rest[0] = first % 4;
-  params.k_by_4[1] = second / 4, params.k_rest[1] = second % 4;
-  params.src_piece_step = second > 0 ? (g.src.c - first) * kFloat : 0;
-  params.src_skip = (first + second) * kFloat + params.src_piece_step;
+  const int64_t piece = HasPieces(g) ? ChannelBlock(g.src_layout) : channels * columns;
+  params.pieces = (channels * columns + piece - 1) / piece;
+  const int64_t last = channels * columns - (params.pieces - 1) * piece;
+  params.k_by_4 = piece / 4;
+  params.k_by_4_last = last / 4, params.k_rest = last % 4;
+  params.src_piece_step = HasPieces(g) ? (g.src.c - piece) * kFloat : 0;
+  params.src_skip = (channels * columns) * kFloat + params.pieces * params.src_piece_step;
   params.src_kw_step = columns * g.dilation.w * g.src.w * kFloat - params.src_skip;
-  params.weights_skip = (first + second) * panels_.lanes * kFloat;
+  params.weights_skip = channels * columns * panels_.lanes * kFloat;
 }
 
 void TilePlan::CopyScales() {
@@ -217,11 +226,12 @@ std::string TilePlan::Describe() const {
          " output channels" + (c.run.tail == Tail::kNone ? "" : ", the last one partly filled") +
          ", at most " + std::to_string(MaxPixels(jit::GetIsaInfo(isa_), c.run.oc_vecs)) + " pixels");
   }
-  line("order of the sum: blocks of 16 input channels, kernel rows, kernel columns, channels");
+  line("order of the sum: blocks of " + std::to_string(SumBlock(geometry_.ic_g)) +
+       " input channels, kernel rows, kernel columns, channels");
   line("rows per pass over the channels: " + std::to_string(blocking_.units_per_chunk) + " of " +
        std::to_string(geometry_.n * geometry_.out.h * stretches_.count));
-  line("threads: " + std::to_string(blocking_.unit_threads) + " over rows x " +
-       std::to_string(blocking_.channel_threads) + " over channels");
+  line("threads: " + std::to_string(blocking_.threads) + ", which share " + std::to_string(work_items()) +
+       " items of work (chunks of rows x channel tiles x " + std::to_string(blocking_.parts) + ")");
   std::vector<std::string> names;
   for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
   std::sort(names.begin(), names.end());

@@ -3,6 +3,7 @@
 #ifndef RAFTER_KERNELS_CONV_TILE_TILE_PLAN_H_
 #define RAFTER_KERNELS_CONV_TILE_TILE_PLAN_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -45,11 +46,12 @@ struct ChannelPlan {
 
 // How rows are cut into stretches.
 struct Stretches {
-  int64_t count = 1;
-  int64_t width = 0, wide = 0;   // `wide` of them have one pixel more and come first
+  int64_t pixels = 0, count = 1;
+  int64_t grain = 1;             // all but the last one consist of full tiles of this many pixels:
+  int64_t width = 0, wide = 0;   // `width` of them; the first `wide` stretches have one more
   int64_t head = 1, tail = 0;    // stretches at the ends of the row that have a program of their own
 
-  int64_t begin(int64_t i) const { return i * width + (i < wide ? i : wide); }
+  int64_t begin(int64_t i) const { return std::min(pixels, grain * (i * width + std::min(i, wide))); }
   int64_t end(int64_t i) const { return begin(i + 1); }
   // Index of the program of stretch i: heads, tails, then inner stretches (wide, narrow).
   int64_t kind(int64_t i) const {
@@ -70,7 +72,7 @@ class TilePlan final : public ConvPlan {
   const char* algorithm() const noexcept override { return algorithm_; }
   const std::string& kernel_name() const noexcept override { return main_kernel_->name(); }
   Isa isa() const noexcept override { return isa_; }
-  int threads() const noexcept override { return blocking_.unit_threads * blocking_.channel_threads; }
+  int threads() const noexcept override { return blocking_.threads; }
   PackedHeader packed_header() const noexcept override { return PanelHeader(geometry_, panels_); }
   void Pack(const float* oihw, const float* bias, float* payload) const noexcept override {
     PackPanels(geometry_, panels_, oihw, bias, payload);
@@ -82,6 +84,8 @@ class TilePlan final : public ConvPlan {
   friend class TileDriver;
 
   TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, Isa isa);
+  int64_t units() const { return geometry_.n * geometry_.out.h * stretches_.count; }
+  int64_t work_items() const;
   Status CompileKernels();
   Status CutStretches();
   Status MakeRows(ChannelPlan& channels);
@@ -91,7 +95,7 @@ class TilePlan final : public ConvPlan {
   Result<TileFunction*> Kernel(TileSpec spec, int px, bool edge);
   void ShapeSums();
   SumShape ShapeSum(bool join_columns) const;
-  void FillPiece(BlockParams& params, int64_t channels, bool join_columns) const;
+  void FillBlock(BlockParams& params, int64_t channels, bool join_columns) const;
   void CopyScales();
 
   const char* algorithm_;

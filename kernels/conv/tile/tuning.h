@@ -38,10 +38,19 @@ inline constexpr double kL2Overlap = 0.67;
 // Cycles lost per step, times accumulators: 12 chains run 1 % nearer the peak than 8 (Zen 3, latency 4, 2 pipes).
 inline constexpr double kFewChains = 0.25;
 
-// What loads cost even where they hide behind FMAs, in cycles per load pair and per line of weights: tiles of 2, 3
-// and 4 vectors are within 2 % of each other on large images, 3 vectors best on average (Zen 3).
-inline constexpr double kMemoryCost = 0.15;
+// What loads cost even where they hide behind FMAs, in cycles per load pair, and per line of weights. Zen 3 with a busy
+// hyper-thread beside it: tiles of 2 vectors (8 loads per 12 FMAs) lose 3 % against those of 3 or 4 (7 loads).
+inline constexpr double kLoadCost = 0.45, kWeightLineCost = 0.15;
+
+// Cycles per line of output that a tile touches. 1x1 with 64 channels at 56x56, Zen 3, AVX2: tiles of 3 vectors, which
+// share lines with their neighbours, lose 6 to 12 % against those of 4; 128 channels 5 to 7 %, 256 0 to 3 %.
+inline constexpr double kLineCycles = 18;
 inline constexpr int64_t kLineBytes = 64;
+
+// Most channels per column that are written out without loops. Zen 3, AVX2, against loops (medians of paired runs):
+// 3x3 on 3 channels +8 to 11 %, 7x7 stride 2 on 3 channels +1 to 6 %, 1x1 on 16 channels +3 to 9 %, on 24 +1 to 3 %,
+// on 32 -6 %, on 64 -9 to -16 % (the code then crowds the caches for instructions).
+inline constexpr int64_t kMaxUnrolledSteps = 24;
 
 // One more kind of channel tile means more kernels to compile (about 10 us each): worth this many cycles per row.
 inline constexpr double kKindCycles = 200;
@@ -53,6 +62,10 @@ inline constexpr double kL2Share = 0.5;
 // 3x3 512 to 512 at 7x7, Zen 3, AVX2, 3 vectors: one pass 50.6 GFLOP/s, with prefetch of the next weights 57.8,
 // in passes of 110 KB 58.6, of 55 KB 59.9 (medians, interleaved).
 inline constexpr double kPassL2Share = 0.125;
+
+// Items of work per thread, so that threads finish together, and the least that an item should take.
+inline constexpr int64_t kItemsPerThread = 8;
+inline constexpr double kItemUs = 4;
 
 // Largest buffer of unfinished sums per thread, on the stack.
 inline constexpr int64_t kPartialBytes = 32 << 10;

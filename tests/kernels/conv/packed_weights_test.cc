@@ -124,7 +124,7 @@ TEST(PackedWeights, RefusesDamage) {
   expect("0 bytes, allowed: 128", [](Bytes& b, PackedHeader&) { b.clear(); });
   expect("127 bytes", [](Bytes& b, PackedHeader&) { b.resize(127); });
   expect("magic", [](Bytes&, PackedHeader& h) { h.magic ^= 1; });
-  expect("version 2, allowed: 1", [](Bytes&, PackedHeader& h) { h.version = 2; });
+  expect("version 3, allowed: 2", [](Bytes&, PackedHeader& h) { h.version = 3; });
   expect("format 77", [](Bytes&, PackedHeader& h) { h.format = 77; });
   expect("not positive", [](Bytes&, PackedHeader& h) { h.ic_g = 0; });
   expect("not positive", [](Bytes&, PackedHeader& h) { h.kw = -1; });

@@ -45,8 +45,7 @@ TEST(Blocking, ThreadsAreUsedAndNeverMoreThanAsked) {
   for (int threads : {1, 2, 3, 4, 7, 16}) {
     const Blocking b = ChooseBlocking(Layer(256, 256, 14, 3, Layout::kNhwc),
                                       jit::GetIsaInfo(Isa::kAvx2), machine, threads);
-    EXPECT_LE(b.unit_threads * b.channel_threads, threads);
-    EXPECT_GE(b.unit_threads * b.channel_threads, threads * 2 / 3);
+    EXPECT_EQ(b.threads, threads);
   }
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 TEST(Pack, EveryWeightAtItsPlace) {
   for (const int lanes : {8, 16}) {
-    for (const auto& [groups, ic, oc] : {std::tuple<int64_t, int64_t, int64_t>{1, 20, 33}, {3, 5, 7}, {2, 32, 16}}) {
+    for (const auto& [groups, ic, oc] : {std::tuple<int64_t, int64_t, int64_t>{1, 20, 33}, {3, 5, 7}, {2, 32, 16}, {1, 150, 9}}) {
       Geometry g;
       g.groups = groups, g.ic_g = ic, g.oc_g = oc, g.kernel = {2, 3};
       const PanelLayout layout = LayOutPanels(g, lanes);
@@ -28,9 +28,10 @@ TEST(Pack, EveryWeightAtItsPlace) {
         const int64_t group = o / oc, panel = o % oc / lanes, lane = o % oc % lanes;
         EXPECT_EQ(payload[layout.bias(group, panel) + lane], bias[o]);
         for (int64_t i = 0; i < ic; ++i) {
-          const int64_t block = i / kIcBlock, channels = std::min(kIcBlock, ic - block * kIcBlock);
+          const int64_t step = SumBlock(ic);
+          const int64_t block = i / step, channels = std::min(step, ic - block * step);
           for (int64_t tap = 0; tap < 6; ++tap) {
-            const int64_t at = block * kIcBlock * 6 + tap * channels + i % kIcBlock;
+            const int64_t at = block * step * 6 + tap * channels + i % step;
             EXPECT_EQ(payload[layout.weights(group, panel) + at * lanes + lane],
                       oihw[(o * ic + i) * 6 + tap]);
           }
