@@ -12,7 +12,8 @@ namespace {
 
 TEST(Pack, EveryWeightAtItsPlace) {
   for (const int lanes : {8, 16}) {
-    for (const auto& [groups, ic, oc] : {std::tuple<int64_t, int64_t, int64_t>{1, 20, 33}, {3, 5, 7}, {2, 32, 16}, {1, 150, 9}}) {
+    for (const auto& [groups, ic, oc] :
+         {std::tuple<int64_t, int64_t, int64_t>{1, 20, 33}, {3, 5, 7}, {2, 32, 16}, {1, 150, 9}}) {
       Geometry g;
       g.groups = groups, g.ic_g = ic, g.oc_g = oc, g.kernel = {2, 3};
       const PanelLayout layout = LayOutPanels(g, lanes);
