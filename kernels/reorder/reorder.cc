@@ -38,10 +38,12 @@ Result<Reorder> Reorder::Make(const Shape& shape, Layout layout, const Strides& 
 }
 
 Reorder::Piece Reorder::PieceOf(int64_t unit) const noexcept {
-  const int64_t piece = unit % pieces(), row = unit / pieces();
-  const int64_t n = row / shape_.h, y = row % shape_.h, x = piece * kPiecePixels;
-  return {n * strides_.n + y * strides_.h + x * strides_.w,
-          n * nhwc_.n + y * nhwc_.h + x * nhwc_.w, std::min(kPiecePixels, shape_.w - x)};
+  const int64_t c = unit % channel_pieces() * kPieceChannels, pixels = unit / channel_pieces();
+  const int64_t x = pixels % pixel_pieces() * kPiecePixels, row = pixels / pixel_pieces();
+  const int64_t n = row / shape_.h, y = row % shape_.h;
+  return {n * strides_.n + c / ChannelBlock(layout_) * strides_.c + y * strides_.h + x * strides_.w,
+          n * nhwc_.n + c + y * nhwc_.h + x * nhwc_.w, std::min(kPiecePixels, shape_.w - x),
+          std::min(kPieceChannels, shape_.c - c)};
 }
 
 // dst[j][i] = src[i][j]; row distances in floats. `rest` takes the last rows % 8 rows.
@@ -63,13 +65,13 @@ void Reorder::ToNhwc(const float* tensor, float* nhwc, Range units) const noexce
     const float* from = tensor + piece.tensor;
     float* to = nhwc + piece.nhwc;
     if (layout_ == Layout::kNchw) {
-      Transpose(from, strides_.c, shape_.c, to, nhwc_.w, piece.pixels, channel_rest_);
+      Transpose(from, strides_.c, piece.channels, to, nhwc_.w, piece.pixels, channel_rest_);
       continue;
     }
-    for (int64_t c = 0; c < shape_.c; c += block) {
+    for (int64_t c = 0; c < piece.channels; c += block) {
       const float* pixel = from + c / block * strides_.c;
       for (int64_t x = 0; x < piece.pixels; ++x, pixel += strides_.w) {
-        std::copy_n(pixel, std::min(block, shape_.c - c), to + x * nhwc_.w + c);
+        std::copy_n(pixel, std::min(block, piece.channels - c), to + x * nhwc_.w + c);
       }
     }
   }
@@ -82,11 +84,11 @@ void Reorder::FromNhwc(const float* nhwc, float* tensor, Range units) const noex
     const float* from = nhwc + piece.nhwc;
     float* to = tensor + piece.tensor;
     if (layout_ == Layout::kNchw) {
-      Transpose(from, nhwc_.w, piece.pixels, to, strides_.c, shape_.c, pixel_rest_);
+      Transpose(from, nhwc_.w, piece.pixels, to, strides_.c, piece.channels, pixel_rest_);
       continue;
     }
-    for (int64_t c = 0; c < shape_.c; c += block) {
-      const int64_t channels = std::min(block, shape_.c - c);
+    for (int64_t c = 0; c < piece.channels; c += block) {
+      const int64_t channels = std::min(block, piece.channels - c);
       float* pixel = to + c / block * strides_.c;
       for (int64_t x = 0; x < piece.pixels; ++x, pixel += strides_.w) {
         std::copy_n(from + x * nhwc_.w + c, channels, pixel);

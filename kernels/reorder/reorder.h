@@ -24,19 +24,21 @@ class Reorder {
   static Result<Reorder> Make(const Shape& shape, Layout layout, const Strides& strides,
                               const Strides& nhwc);
 
-  // Units of work: a piece of a row of pixels each. Ranges of them may run on different threads.
-  int64_t units() const noexcept { return shape_.n * shape_.h * pieces(); }
+  // Units of work: some pixels of a row times some channels each. Ranges of them may run on different threads.
+  int64_t units() const noexcept { return shape_.n * shape_.h * pixel_pieces() * channel_pieces(); }
   void ToNhwc(const float* tensor, float* nhwc, Range units) const noexcept;
   // Lanes behind the last channel of a blocked layout become zero.
   void FromNhwc(const float* nhwc, float* tensor, Range units) const noexcept;
 
  private:
-  static constexpr int64_t kPiecePixels = 256;
+  // 16 KB on either side, so that even 7x7 images are shared by threads; whole lines in both layouts.
+  static constexpr int64_t kPiecePixels = 64, kPieceChannels = 64;
   struct Piece {
     int64_t tensor = 0, nhwc = 0;  // offsets in floats
-    int64_t pixels = 0;
+    int64_t pixels = 0, channels = 0;
   };
-  int64_t pieces() const noexcept { return (shape_.w + kPiecePixels - 1) / kPiecePixels; }
+  int64_t pixel_pieces() const noexcept { return (shape_.w + kPiecePixels - 1) / kPiecePixels; }
+  int64_t channel_pieces() const noexcept { return (shape_.c + kPieceChannels - 1) / kPieceChannels; }
   Piece PieceOf(int64_t unit) const noexcept;
   void Transpose(const float* src, int64_t src_row, int64_t rows, float* dst, int64_t dst_row,
                  int64_t columns, const jit::KernelPtr& rest) const noexcept;

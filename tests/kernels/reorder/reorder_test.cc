@@ -48,7 +48,7 @@ TEST(Reorder, RoundTripsEveryTail) {
       for (int64_t c = 1; c <= 18; ++c) {
         for (int64_t w = 1; w <= 17; ++w) CheckRoundTrip(layout, {2, c, 3, w}, c % 3, guard);
       }
-      CheckRoundTrip(layout, {1, 33, 20, 30}, 0, guard);  // several pieces per row
+      CheckRoundTrip(layout, {1, 133, 20, 30}, 0, guard);  // several pieces of pixels and channels
     }
   }
 }
