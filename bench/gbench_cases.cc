@@ -19,6 +19,11 @@ constexpr const char* kLayers[] = {
     "mb1g32ic32ih112oc32oh112kh3ph1",  // depthwise
     "mb1g32ic128ih56oc128oh56kh3ph1",  // grouped
     "mb1ic16ih14oc32oh14kh3ph1",       // small
+    "mb1ic64ih112oc1oh112kh3ph1",      // one output channel
+    "mb1ic48ih56oc12oh56kh3ph1",       // lanes that output channels do not fill
+    "mb1ic64ih56oc21oh56kh1ph0",       // … of a matrix product
+    "mb1g32ic256ih28oc256oh28kh3ph1",  // 8 channels per group
+    "mb1g32ic64ih56oc64oh56kh3ph1",    // 2 channels per group
 };
 constexpr size_t kLayersPerFamily = 3;
 // Plain loops need seconds for a full-sized layer.

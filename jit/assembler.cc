@@ -2,6 +2,7 @@
 #include "jit/assembler.h"
 
 #include <bit>
+#include <utility>
 
 namespace rafter::jit {
 
@@ -41,9 +42,21 @@ Address Assembler::constant_bits(uint32_t bits) {
   return ptr[rip + constants_.back().label];
 }
 
+Address Assembler::constant_lanes(std::vector<uint32_t> lanes) {
+  for (const LaneConstant& c : lane_constants_) {
+    if (c.lanes == lanes) return ptr[rip + c.label];
+  }
+  lane_constants_.push_back({std::move(lanes), Label()});
+  return ptr[rip + lane_constants_.back().label];
+}
+
 void Assembler::EmitConstants() {
-  if (constants_.empty()) return;
+  if (constants_.empty() && lane_constants_.empty()) return;
   align(64);
+  for (LaneConstant& c : lane_constants_) {
+    L(c.label);
+    for (const uint32_t bits : c.lanes) dd(bits);
+  }
   for (Constant& c : constants_) {
     L(c.label);
     for (int lane = 0; lane < isa_.vec_lanes(); ++lane) dd(c.bits);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #define XBYAK_NO_OP_NAMES
 #include <xbyak/xbyak.h>
@@ -41,6 +42,8 @@ class Assembler : public Xbyak::CodeGenerator {
   // --- constants: a full vector of one 32-bit value, placed behind the code by EmitConstants ---
   Address constant(float value);
   Address constant_bits(uint32_t bits);
+  // A vector of different values, one per lane (lanes.size() of them).
+  Address constant_lanes(std::vector<uint32_t> lanes);
   void EmitConstants();
 
   // --- macro-instructions ---
@@ -75,13 +78,44 @@ class Assembler : public Xbyak::CodeGenerator {
   void StoreLowHalf(const Address& low, const Xmm& src);
   void StoreHighHalf(const Address& high, const Xmm& src);
 
+  // --- parts of a register (assembler_lanes.cc) ---
+  // The pair of f32 at `pair` (memory, or the low lanes of a register) into all pairs of lanes.
+  void BroadcastPairs(const Xmm& dst, const Xbyak::Operand& pair);
+  // dst[i] = src[index[i]].
+  void PermuteLanes(const Xmm& dst, const Xmm& index, const Xbyak::Operand& src);
+  // The f32 at `scalar` into lanes [first, first + count) of dst; other lanes stay. PrepareLanes must have been
+  // emitted with the same slot (0 … kLaneSlots - 1) and lanes; `temp` and `scratch` may be destroyed.
+  static constexpr int kLaneSlots = 6;
+  void PrepareLanes(int slot, int first, int count, const Reg64& scratch);
+  void BroadcastIntoLanes(const Xmm& dst, const Xbyak::RegExp& scalar, int slot, int first, int count,
+                          const Xmm& temp);
+  // Stores lanes [first, first + count) to memory, and nothing else, without masks (which store slowly on Zen).
+  void StoreLanes(const Xbyak::RegExp& to, const Xmm& src, int first, int count, const Xmm& temp);
+
+  // Sums of lanes, in an order that depends on nothing. Operands are registers of full width.
+  // Lanes l and l + 8 of a 16-lane register into lane l; nothing to do for 8 lanes. The result has 8 lanes.
+  void FoldToEightLanes(const Xmm& v, const Xmm& temp);
+  // Of 8 lanes each, per half: a = (a0 + a2, b0 + b2, a1 + a3, b1 + b3).
+  void AddQuartersOfTwo(const Xmm& a, const Xmm& b, const Xmm& temp);
+  // The results of two AddQuartersOfTwo, a and b: per half, a = (sums of its four registers).
+  void AddPairsOfTwo(const Xmm& a, const Xmm& b, const Xmm& temp);
+  // a = (low half of a + its high half, low half of b + its high half), 4 lanes each.
+  void AddHalvesOfTwo(const Xmm& a, const Xmm& b, const Xmm& temp);
+  // Neighbouring lanes added. 8 lanes: a = (4 sums of a, 4 sums of b). 16 lanes: a = 8 sums of a, b is unused.
+  void AddNeighbours(const Xmm& a, const Xmm& b, const Xmm& temp);
+
  private:
   struct Constant {
     uint32_t bits;
     Label label;
   };
+  struct LaneConstant {
+    std::vector<uint32_t> lanes;
+    Label label;
+  };
   const IsaInfo& isa_;
   std::deque<Constant> constants_;  // stable addresses: labels must not move
+  std::deque<LaneConstant> lane_constants_;
 };
 
 }  // namespace rafter::jit

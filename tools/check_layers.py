@@ -59,9 +59,10 @@ SYSTEM = re.compile(
     r"immintrin|inttypes|link|math|pmmintrin|pthread|sched|signal|stdbool|stddef|stdint|stdio|stdlib|"
     r"string|time|unistd|x86intrin|xmmintrin)(\.h)?$")
 
-# Algorithm folders, and the one that they share: kernels/conv/tile is the register-tile engine.
+# Algorithm folders, and those that they share: kernels/conv/tile is the register-tile engine, kernels/conv/strip the
+# one for lanes that output channels do not fill.
 ALGORITHM = re.compile(r"^kernels/conv/([a-z_0-9]+)/")
-SHARED_ALGORITHM_FOLDERS = {"tile"}
+SHARED_ALGORITHM_FOLDERS = {"strip", "tile"}
 
 # Decisions about an instruction set belong to jit/. (Isa::kNone is none: without any, the reference runs.)
 ISA_DECISION = re.compile(

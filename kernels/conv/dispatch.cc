@@ -10,8 +10,10 @@
 
 #include "kernels/conv/depthwise/depthwise.h"
 #include "kernels/conv/direct/direct.h"
+#include "kernels/conv/grouped/grouped.h"
 #include "kernels/conv/pointwise/pointwise.h"
 #include "kernels/conv/reference/reference.h"
+#include "kernels/conv/splitk/splitk.h"
 #include "kernels/conv/via_nhwc.h"
 
 namespace rafter {
@@ -21,12 +23,17 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"pointwise", pointwise::Consider, pointwise::MakePlan},
     {"direct", direct::Consider, direct::MakePlan},
     {"depthwise", depthwise::Consider, depthwise::MakePlan},
+    {"splitk", splitk::Consider, splitk::MakePlan},
+    {"grouped", grouped::Consider, grouped::MakePlan},
     {"pointwise+reorder", via_nhwc::ConsiderRow<pointwise::Consider>,
      via_nhwc::MakePlanRow<pointwise::MakePlan>},
     {"direct+reorder", via_nhwc::ConsiderRow<direct::Consider>,
      via_nhwc::MakePlanRow<direct::MakePlan>},
     {"depthwise+reorder", via_nhwc::ConsiderRow<depthwise::Consider>,
      via_nhwc::MakePlanRow<depthwise::MakePlan>},
+    {"splitk+reorder", via_nhwc::ConsiderRow<splitk::Consider>, via_nhwc::MakePlanRow<splitk::MakePlan>},
+    {"grouped+reorder", via_nhwc::ConsiderRow<grouped::Consider>,
+     via_nhwc::MakePlanRow<grouped::MakePlan>},
     {"reference", reference::Consider, reference::MakePlan},
 };
 
