@@ -26,15 +26,36 @@ Strides ScratchStrides(int64_t c, int64_t h, int64_t w) {
   return {h * w * pixel, 1, w * pixel, pixel};
 }
 
+// A 1x1 kernel with a stride uses some pixels only: those are copied. Columns of NCHW lie too close to be picked out.
+Size2 PixelSteps(const ConvProblem& problem) {
+  const ConvDesc& d = problem.desc;
+  if (d.kernel != Size2{1, 1} || d.pad != Padding{}) return {1, 1};
+  return {d.stride.h, d.src.layout == Layout::kNchw ? 1 : d.stride.w};
+}
+
+// Whether the source is copied: it is foreign, or skipped pixels lie between used ones, which often crowd few sets of
+// the caches.
+bool CopiesSrc(const ConvProblem& problem) {
+  const ConvDesc& d = problem.desc;
+  return IsForeign(d.src, d.groups, problem.ic_g) || PixelSteps(problem) != Size2{1, 1};
+}
+
+bool CopiesDst(const ConvProblem& problem) {
+  return IsForeign(problem.desc.dst, problem.desc.groups, problem.oc_g);
+}
+
 // The problem that the inner algorithm sees.
 ConvProblem InnerProblem(const ConvProblem& problem) {
   ConvProblem inner = problem;
   ConvDesc& d = inner.desc;
-  if (IsForeign(d.src, d.groups, problem.ic_g)) {
+  if (CopiesSrc(problem)) {
+    const Size2 steps = PixelSteps(problem);
+    d.in = {(d.in.h - 1) / steps.h + 1, (d.in.w - 1) / steps.w + 1};
+    d.stride = {d.stride.h / steps.h, d.stride.w / steps.w};
     inner.src = ScratchStrides(d.ic, d.in.h, d.in.w);
     d.src = {Layout::kNhwc, inner.src};
   }
-  if (IsForeign(d.dst, d.groups, problem.oc_g)) {
+  if (CopiesDst(problem)) {
     inner.dst = ScratchStrides(d.oc, problem.oh, problem.ow);
     d.dst = {Layout::kNhwc, inner.dst};
     for (PostOp& op : d.post_ops) {
@@ -42,11 +63,6 @@ ConvProblem InnerProblem(const ConvProblem& problem) {
     }
   }
   return inner;
-}
-
-bool NothingForeign(const ConvProblem& problem) {
-  const ConvDesc& d = problem.desc;
-  return !IsForeign(d.src, d.groups, problem.ic_g) && !IsForeign(d.dst, d.groups, problem.oc_g);
 }
 
 class Plan final : public ConvPlan {
@@ -97,12 +113,14 @@ Status Plan::AddCopy(const reorder::Shape& shape, Layout layout, const Strides& 
 
 Status Plan::AddReorders(const ConvProblem& problem, const ConvProblem& inner_problem) {
   const ConvDesc &d = problem.desc, &inner = inner_problem.desc;
-  if (d.src != inner.src) {
-    Status status = AddCopy({d.n, d.ic, d.in.h, d.in.w}, d.src.layout, problem.src,
-                            inner_problem.src, src_);
+  if (CopiesSrc(problem)) {
+    const Size2 steps = PixelSteps(problem);
+    Strides strides = problem.src;
+    strides.h *= steps.h, strides.w *= steps.w;
+    Status status = AddCopy({d.n, d.ic, inner.in.h, inner.in.w}, d.src.layout, strides, inner_problem.src, src_);
     if (!status.ok()) return status;
   }
-  if (d.dst == inner.dst) return {};
+  if (!CopiesDst(problem)) return {};
   const reorder::Shape shape{d.n, d.oc, problem.oh, problem.ow};
   Status status = AddCopy(shape, d.dst.layout, problem.dst, inner_problem.dst, dst_);
   for (const PostOp& op : d.post_ops) {
@@ -186,15 +204,18 @@ class Draft final : public PlanDraft {
 
 Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanContext& context) {
   if (context.isa == Isa::kNone) return {"needs AVX2 and executable memory", 0};
-  if (NothingForeign(problem)) return {"no tensor needs to be reordered", 0};
+  if (!CopiesSrc(problem) && !CopiesDst(problem)) return {"no tensor needs to be reordered", 0};
   ConvProblem inner_problem = InnerProblem(problem);
   Offer offer = inner(inner_problem, context);
   if (!offer.refusal.empty()) return offer;
-  // Each foreign tensor is read and written once more; together they rarely fit L2.
+  // Each copied tensor is read and written once more; together they rarely fit L2.
   const ConvDesc &d = problem.desc, &in = inner_problem.desc;
   double bytes = 0;
-  if (d.src != in.src) bytes += 2.0 * kFloat * static_cast<double>(d.n * d.ic * d.in.h * d.in.w);
-  if (d.dst != in.dst) bytes += 2.0 * kFloat * static_cast<double>(d.n * d.oc * problem.oh * problem.ow);
+  constexpr double kSkipping = 3;  // skipped pixels leave the prefetchers guessing
+  if (CopiesSrc(problem)) {
+    bytes += (PixelSteps(problem).w > 1 ? kSkipping : 1) * 2 * kFloat * static_cast<double>(d.n * d.ic * in.in.h * in.in.w);
+  }
+  if (CopiesDst(problem)) bytes += 2.0 * kFloat * static_cast<double>(d.n * d.oc * problem.oh * problem.ow);
   const MachineModel& machine = *context.machine;
   offer.predicted_us += bytes / (machine.l3_bytes_per_cycle * machine.clock_ghz * 1000);
   if (offer.draft) {

@@ -68,6 +68,12 @@ void Reorder::ToNhwc(const float* tensor, float* nhwc, Range units) const noexce
       Transpose(from, strides_.c, piece.channels, to, nhwc_.w, piece.pixels, channel_rest_);
       continue;
     }
+    if (layout_ == Layout::kNhwc) {
+      for (int64_t x = 0; x < piece.pixels; ++x) {
+        std::copy_n(from + x * strides_.w, piece.channels, to + x * nhwc_.w);
+      }
+      continue;
+    }
     for (int64_t c = 0; c < piece.channels; c += block) {
       const float* pixel = from + c / block * strides_.c;
       for (int64_t x = 0; x < piece.pixels; ++x, pixel += strides_.w) {

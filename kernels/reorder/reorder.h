@@ -17,7 +17,7 @@ struct Shape {
   int64_t n = 0, c = 0, h = 0, w = 0;
 };
 
-// Between a tensor in `layout` with `strides` and one in NHWC with `nhwc` strides.
+// Between a tensor in `layout` with `strides` and one in NHWC with `nhwc` strides; from NHWC to NHWC only ToNhwc.
 class Reorder {
  public:
   // kUnsupported where executable memory is refused.

@@ -11,6 +11,8 @@ namespace rafter::tile {
 
 namespace {
 
+constexpr int64_t kFloat = sizeof(float);
+
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::span<const TileShape> Shapes(const jit::IsaInfo& isa) {
@@ -35,6 +37,7 @@ class Chooser {
   double RowCycles(int vecs);
   int PxMax(int vecs) const { return std::min(px_max_[vecs], px_cap_); }
   int PxCap() const;
+  bool HasStridedAlias() const;
 
   void SplitChannels(int main_vecs, ChannelRuns& runs) const;
   void AddFull(ChannelRuns& runs, int64_t first, int64_t vecs, int main_vecs) const;
@@ -52,6 +55,7 @@ class Chooser {
   const double steps_, columns_;  // input channels times taps; kernel columns of all channel blocks
   const double fma_cycles_, load_cycles_, stream_cycles_;  // per FMA, load, byte of weights
   const double l1_weights_;                                // bytes that stay in L1
+  const double pixel_cycles_;                              // per pixel, for inputs that no cache keeps
   int px_max_[kMaxVecs + 1] = {};        // of the shape with so many vectors, 0: none
   double row_cycles_[kMaxVecs + 1] = {}; // 0: not known yet
   int px_cap_ = 0;
@@ -68,7 +72,9 @@ Chooser::Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel&
       fma_cycles_(1.0 / machine.fma_pipes),
       load_cycles_(1.0 / machine.load_ports),
       stream_cycles_(1 / (machine.l2_bytes_per_cycle * kL2Overlap)),
-      l1_weights_(static_cast<double>(machine.l1d_bytes) * kL1Share) {
+      l1_weights_(static_cast<double>(machine.l1d_bytes) * kL1Share),
+      pixel_cycles_(HasStridedAlias() ? static_cast<double>(CeilDiv(g.ic_g * kFloat, kLineBytes)) * kStridedLineCycles
+                                      : 0) {
   for (const TileShape& shape : Shapes(isa)) px_max_[shape.oc_vecs] = shape.px;
 }
 
@@ -84,7 +90,7 @@ double Chooser::StepCycles(int px, int vecs) const {
 }
 
 double Chooser::TileCycles(int px, int vecs) const {
-  return steps_ * StepCycles(px, vecs) + columns_ * kColumnCycles + kTileCycles +
+  return steps_ * StepCycles(px, vecs) + columns_ * kColumnCycles + kTileCycles + px * pixel_cycles_ +
          px * vecs * kAccumulatorCycles + static_cast<double>(px * OutputLines(vecs)) * kLineCycles;
 }
 
@@ -104,6 +110,12 @@ double Chooser::RowCycles(int vecs) {
     cycles += static_cast<double>(wide_tiles) * TileCycles(static_cast<int>(narrow + 1), vecs);
   }
   return cycles;
+}
+
+bool Chooser::HasStridedAlias() const {
+  const int64_t step = g_.src.w * g_.stride.w * kFloat;
+  const int64_t used = g_.n * g_.out.h * g_.out.w * g_.ic_g * kFloat;
+  return g_.taps() == 1 && g_.stride.w > 1 && step % kStridedAliasBytes == 0 && used > machine_.l2_bytes / 4;
 }
 
 int Chooser::PxCap() const {

@@ -28,6 +28,12 @@ inline constexpr int kMaxAliasedPixels = 12, kMaxAliasedPixelsSmallL1 = 6;
 // pass over the channels: all 59.9 GFLOP/s, 4 rows (228 KB) 72.7, 8 rows 79.3 (medians, interleaved).
 inline constexpr double kInputCost = 4;
 
+// 1x1 kernels with a stride whose pixels lie a multiple of this apart use a part of the sets of L2 only: their inputs
+// come from L3 for each channel tile, in cycles per line. Stride 2, in place against a copy of the used pixels (Zen 3,
+// AVX2, GFLOP/s): 1024 to 2048 at 14x14 62 and 74, 512 to 1024 at 28x28 67 and 75, 256 to 128 at 56x56 73 and 69.
+inline constexpr int64_t kStridedAliasBytes = 2048;
+inline constexpr double kStridedLineCycles = 7;
+
 // Share of L1 up to which a tile's weights are taken to stay there from tile to tile.
 inline constexpr double kL1Share = 0.5;
 
