@@ -15,6 +15,7 @@
 #include "kernels/conv/reference/reference.h"
 #include "kernels/conv/splitk/splitk.h"
 #include "kernels/conv/via_nhwc.h"
+#include "kernels/conv/widthwise/widthwise.h"
 
 namespace rafter {
 namespace {
@@ -25,6 +26,7 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"depthwise", depthwise::Consider, depthwise::MakePlan},
     {"splitk", splitk::Consider, splitk::MakePlan},
     {"grouped", grouped::Consider, grouped::MakePlan},
+    {"widthwise", widthwise::Consider, widthwise::MakePlan},
     {"pointwise+reorder", via_nhwc::ConsiderRow<pointwise::Consider>,
      via_nhwc::MakePlanRow<pointwise::MakePlan>},
     {"direct+reorder", via_nhwc::ConsiderRow<direct::Consider>,

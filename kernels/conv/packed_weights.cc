@@ -30,10 +30,11 @@ Status CheckHeader(const PackedHeader& header, size_t total_bytes) {
   }
   if (header.format != static_cast<uint32_t>(PackedFormat::kPlain) &&
       header.format != static_cast<uint32_t>(PackedFormat::kPanels) &&
+      header.format != static_cast<uint32_t>(PackedFormat::kWidthwise) &&
       header.format != static_cast<uint32_t>(PackedFormat::kDepthwise) &&
       header.format != static_cast<uint32_t>(PackedFormat::kSplitK) &&
       header.format != static_cast<uint32_t>(PackedFormat::kGrouped)) {
-    return Damaged("format " + std::to_string(header.format) + " is unknown, allowed: 1, 2, 4, 6 and 7");
+    return Damaged("format " + std::to_string(header.format) + " is unknown, allowed: 1 to 4, 6 and 7");
   }
   if (header.groups < 1 || header.ic_g < 1 || header.oc_g < 1 || header.kh < 1 || header.kw < 1) {
     return Damaged("a size in the header is not positive");

@@ -30,6 +30,9 @@ void Check(ConvDesc desc) {
         ASSERT_TRUE(ConvTester(desc).Threads(threads).Run());
         desc.post_ops = {PostOp::Relu(), PostOp::HardSigmoid(0.5f, 0.25f)};
         ASSERT_TRUE(ConvTester(desc).Threads(threads).Run());
+        if (layout == Layout::kNchw) {
+          ASSERT_TRUE(ConvTester(desc).Algorithm("widthwise").Threads(threads).Run());
+        }
         desc.post_ops.clear();
       }
     }

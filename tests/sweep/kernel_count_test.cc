@@ -11,21 +11,22 @@
 namespace rafter::testing {
 namespace {
 
-void CheckPlateau(ConvDesc desc) {
+void CheckPlateau(ConvDesc desc, const char* algorithm = "", size_t most = 64,
+                  int64_t narrow = 40) {
   ClearKernelCache();
   Random random(3);
   const auto plan = [&](int64_t height, int64_t width) {
     desc.in = {height, width};
-    const Result<Conv> conv = Conv::Create(desc);
+    const Result<Conv> conv = Conv::Create(desc, {.algorithm = algorithm});
     if (conv.ok()) return;
     ASSERT_EQ(conv.status().code(), StatusCode::kInvalidArgument) << conv.status().message();
   };
-  for (int64_t width = 1; width <= 40; ++width) {  // rare among the random ones
+  for (int64_t width = 1; width <= narrow; ++width) {  // rare among the random ones
     plan(1, width);
     plan(30, width);
   }
   for (int i = 0; i < 1000; ++i) plan(random.Between(1, 300), random.Between(1, 300));
-  EXPECT_LE(jit::GetCodeCacheStats().kernels, 64u);
+  EXPECT_LE(jit::GetCodeCacheStats().kernels, most);
   const uint64_t before = jit::GetCodeCacheStats().misses;
   for (int i = 0; i < 300; ++i) plan(random.Between(1, 300), random.Between(1, 300));
   EXPECT_EQ(jit::GetCodeCacheStats().misses, before) << "sizes like those seen compile nothing";
@@ -46,6 +47,25 @@ TEST(KernelCount, ReachesAPlateau) {
     CheckPlateau(desc);
     desc.dst.layout = Layout::kNchw16c;
     CheckPlateau(desc);
+  });
+}
+
+TEST(KernelCount, OfWidthwiseReachesAPlateau) {
+  ForEachIsa([](Isa) {
+    ConvDesc desc;
+    desc.src.layout = desc.dst.layout = Layout::kNchw;
+    for (const int64_t oc : {1, 3, 8}) {
+      for (const int64_t stride : {1, 2, 4}) {
+        desc.ic = 4, desc.oc = oc, desc.kernel = {3, 3}, desc.pad = {1, 1, 1, 1}, desc.stride = {stride, stride};
+        CheckPlateau(desc, "widthwise", 160, 300);
+      }
+      desc.kernel = {1, 1}, desc.pad = {}, desc.stride = {1, 1};
+      CheckPlateau(desc, "widthwise", 160, 300);
+      desc.ic = 100;
+      CheckPlateau(desc, "widthwise", 160, 300);
+      desc.ic = 3, desc.kernel = {7, 7}, desc.pad = {3, 3, 3, 3};
+      CheckPlateau(desc, "widthwise", 160, 300);
+    }
   });
 }
 

@@ -38,6 +38,29 @@ TEST(Random, IntegersAreExact) { Sweep(DataKind::kInteger, true, 3000); }
 TEST(Random, RealsWithinTheBoundOfTheirSum) { Sweep(DataKind::kReal, false, 1500); }
 TEST(Random, NanInfinityAndDenormalsReachTheirOutputsOnly) { Sweep(DataKind::kSpecials, true, 1500); }
 
+// Longer rows and wider kernels than the sweep over all layouts has, in the layout that widthwise is for.
+TEST(Random, Widthwise) {
+  for (const DataKind data : {DataKind::kInteger, DataKind::kSpecials}) {
+    ForEachIsa([&](Isa) {
+      Random random(11);
+      for (int64_t i = 0; i < FromEnvironment("RAFTER_SWEEP_CASES", 500); ++i) {
+        RandomDescLimits limits;
+        limits.layouts = {Layout::kNchw};
+        limits.exact_post_ops = true;
+        limits.max_channels_g = 24, limits.max_image = 40, limits.max_kernel = 10, limits.max_stride = 4;
+        const ConvDesc desc = RandomDesc(random, limits);
+        ASSERT_TRUE(ConvTester(desc)
+                        .Algorithm("widthwise")
+                        .Data(data)
+                        .Seed(static_cast<uint64_t>(i))
+                        .Threads(1 + static_cast<int>(i % 8))
+                        .Run())
+            << "case " << i;
+      }
+    });
+  }
+}
+
 // Post-op chains up to the longest, on few shapes.
 TEST(Random, LongPostOpChains) {
   ForEachIsa([](Isa) {

@@ -36,9 +36,10 @@ std::vector<float> Weights(const Layer& layer) {
 }
 
 std::vector<float> RunConv(const ConvDesc& desc, const std::vector<float>& weights,
-                           const std::vector<float>& src, int threads) {
+                           const std::vector<float>& src, int threads, const char* algorithm = "") {
   ConvOptions options;
   options.threads = threads;
+  options.algorithm = algorithm;
   Result<Conv> conv = Conv::Create(desc, options);
   EXPECT_TRUE(conv.ok()) << conv.status().message();
   Result<PackedWeights> packed = conv->PackWeights(weights.data(), nullptr);
@@ -90,6 +91,35 @@ TEST(SameBits, AnyBatchSplit) {
           const std::vector<float> expected(together.begin() + n * result,
                                             together.begin() + (n + 1) * result);
           ASSERT_EQ(RunConv(one, weights, single, 1), expected);
+        }
+      }
+    }
+  });
+}
+
+// Widthwise: tiles of several rows, passes over the channels, edges and moved vectors sum in the same order.
+TEST(SameBits, WidthwiseWhateverTheThreadsAndTheWidth) {
+  ForEachIsa([](Isa) {
+    for (const Layer& layer : kLayers) {
+      const std::vector<float> weights = Weights(layer);
+      const ConvDesc desc = DescOf(layer, 1, {20, 60}, Layout::kNchw);
+      const std::vector<float> src = Source(desc), all = RunConv(desc, weights, src, 1, "widthwise");
+      for (int threads = 2; threads <= 8; ++threads) {
+        ASSERT_EQ(all, RunConv(desc, weights, src, threads, "widthwise")) << threads << " threads";
+      }
+      // The left part of the image: outputs that see nothing of the rest stay as they are.
+      for (int64_t width = layer.kernel; width < 60; width += 7) {
+        const ConvDesc part = DescOf(layer, 1, {20, width}, Layout::kNchw);
+        std::vector<float> left;
+        for (int64_t row = 0; row < layer.ic * 20; ++row) {
+          left.insert(left.end(), src.begin() + row * 60, src.begin() + row * 60 + width);
+        }
+        const std::vector<float> dst = RunConv(part, weights, left, 1, "widthwise");
+        const int64_t ow = (width + layer.kernel / 2 * 2 - layer.kernel) / layer.stride + 1;
+        const int64_t all_ow = (60 + layer.kernel / 2 * 2 - layer.kernel) / layer.stride + 1;
+        const int64_t same = (width - layer.kernel + layer.kernel / 2) / layer.stride + 1;
+        for (int64_t row = 0; row < static_cast<int64_t>(dst.size()) / ow; ++row) {
+          for (int64_t x = 0; x < same; ++x) ASSERT_EQ(dst[row * ow + x], all[row * all_ow + x]) << "width " << width;
         }
       }
     }

@@ -76,6 +76,21 @@ TEST(Tails, MatrixProductsOfEverySize) {
   });
 }
 
+TEST(Tails, Widthwise) {
+  ForEachIsa([](Isa) {
+    for (int64_t width = 1; width <= 120; ++width) {
+      for (const int64_t oc : {1, 2, 3, 4, 5, 13}) {
+        for (const int64_t kernel : {1, 3, 5}) {
+          ConvDesc desc = Desc(5, oc, {5, width}, kernel, Layout::kNchw, Layout::kNchw);
+          ASSERT_TRUE(ConvTester(desc).Algorithm("widthwise").Run()) << "width " << width << " oc " << oc;
+          desc.stride = {1, 2};
+          ASSERT_TRUE(ConvTester(desc).Algorithm("widthwise").Run()) << "stride 2, width " << width << " oc " << oc;
+        }
+      }
+    }
+  });
+}
+
 // Channels of many groups: none, one or several vectors each.
 TEST(Tails, Groups) {
   ForEachIsa([](Isa) {

@@ -1,0 +1,212 @@
+// kernels/conv/widthwise/blocking.cc
+#include "kernels/conv/widthwise/blocking.h"
+
+#include <algorithm>
+
+#include "jit/post_op_emitter.h"
+#include "kernels/conv/widthwise/pack.h"
+#include "kernels/conv/widthwise/spec.h"
+#include "kernels/conv/widthwise/tuning.h"
+#include "kernels/cost/conv_cost.h"
+
+namespace rafter::widthwise {
+
+namespace {
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+const TileWidths& Widths(const jit::IsaInfo& isa) {
+  return isa.num_vecs >= 32 ? kWidths32 : kWidths16;
+}
+
+class Chooser {
+ public:
+  Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads)
+      : g_(g), isa_(isa), machine_(machine), threads_(threads), cut_(CutChannels(g.oc_g)) {}
+
+  Blocking Choose();
+
+ private:
+  void ChoosePasses(Blocking& b) const;
+  void ChooseStrips(Blocking& b) const;
+  void LimitStrips(Blocking& b) const;
+  void ChooseThreads(Blocking& b) const;
+  double ChannelCycles(int vecs, int rows, int ocs) const;
+  double ColumnCycles(const Blocking& b, int vecs, int ocs) const;
+  double TransferCycles() const;
+  double PredictUs(const Blocking& b) const;
+  // Bytes of input that `rows` output rows of `pixels` pixels read.
+  double InputBytes(int64_t rows, int64_t pixels) const;
+
+  const Geometry& g_;
+  const jit::IsaInfo& isa_;
+  const MachineModel& machine_;
+  const int threads_;
+  const ChannelCut cut_;
+};
+
+double Chooser::InputBytes(int64_t rows, int64_t pixels) const {
+  const double input_rows =
+      static_cast<double>(std::min(g_.in.h, (rows - 1) * g_.stride.h + g_.kernel.h));
+  const double columns =
+      static_cast<double>(std::min(g_.in.w, (pixels - 1) * g_.stride.w + g_.kernel.w));
+  return static_cast<double>(g_.ic_g) * input_rows * columns * sizeof(float);
+}
+
+// A pass is a block of the sum (ADR 3), but 1x1 kernels have no other order than that of the
+// channels.
+void Chooser::ChoosePasses(Blocking& b) const {
+  int64_t step = SumBlock(g_.ic_g);
+  if (g_.taps() == 1 && g_.ic_g > kPassChannels1x1 * 3 / 2) {
+    step = CeilDiv(g_.ic_g, CeilDiv(g_.ic_g, kPassChannels1x1));
+  }
+  b.channels_per_pass = std::min(g_.ic_g, step);
+}
+
+void Chooser::ChooseStrips(Blocking& b) const {
+  const double budget = static_cast<double>(machine_.l2_bytes) * kL2Share;
+  const int64_t tile_pixels = b.max_vecs * isa_.vec_lanes();
+  const int64_t tiles = CeilDiv(g_.out.w, tile_pixels);
+  b.segment_tiles = tiles;
+  while (b.segment_tiles > 4 && InputBytes(1, b.segment_tiles * tile_pixels) > budget) {
+    b.segment_tiles = CeilDiv(b.segment_tiles, 2);
+  }
+  b.strip_rows = g_.out.h;
+  while (b.strip_rows > 1 && InputBytes(b.strip_rows, b.segment_tiles * tile_pixels) > budget) {
+    b.strip_rows = CeilDiv(b.strip_rows, 2);
+  }
+}
+
+// Parked sums of a strip must fit their buffer.
+void Chooser::LimitStrips(Blocking& b) const {
+  if (b.channels_per_pass >= g_.ic_g) return;
+  const int64_t vectors = kPartialBytes / (cut_.size * isa_.vec_bytes);
+  b.segment_tiles = std::clamp<int64_t>(vectors / b.max_vecs, 1, b.segment_tiles);
+  b.strip_rows = std::clamp<int64_t>(vectors / (b.segment_tiles * b.max_vecs), 1, b.strip_rows);
+}
+
+void Chooser::ChooseThreads(Blocking& b) const {
+  const int64_t tiles = CeilDiv(g_.out.w, b.max_vecs * isa_.vec_lanes());
+  const auto items = [&] {
+    b.strips = CeilDiv(g_.out.h, b.strip_rows);
+    b.segments = CeilDiv(tiles, b.segment_tiles);
+    return std::max<int64_t>(1, g_.n) * g_.groups * b.strips * b.segments * b.channel_parts;
+  };
+  b.threads = threads_;
+  if (threads_ > 1) {
+    const int64_t wanted = threads_ * kStripsPerThread;
+    while (items() < wanted && b.strip_rows > kMaxRows) b.strip_rows = CeilDiv(b.strip_rows, 2);
+    while (items() < wanted && b.segment_tiles > 4) b.segment_tiles = CeilDiv(b.segment_tiles, 2);
+    if (items() < wanted) b.channel_parts = std::min(cut_.tiles, CeilDiv(wanted, items()));
+  }
+  // Whole tiles of rows per strip.
+  const int64_t rows = b.strip_rows >= 12 ? 12 : b.strip_rows >= kMaxRows ? kMaxRows : 1;
+  if (b.strip_rows < g_.out.h) b.strip_rows = b.strip_rows / rows * rows;
+  items();
+}
+
+// Cycles of one input channel for a tile: of each input row the slowest of FMA pipes, load ports
+// and chains.
+double Chooser::ChannelCycles(int vecs, int rows, int ocs) const {
+  const double split = isa_.num_vecs >= 32 ? kSplitLoads32 : kSplitLoads16;
+  const int64_t distance = rows > 1 ? g_.row_distance() : 1;
+  double cycles = 0;
+  const auto add = [&](int64_t input_rows, int64_t active) {
+    const double weights = static_cast<double>(active * ocs),
+                 fma = weights * vecs / machine_.fma_pipes;
+    const double loads = (vecs * static_cast<double>(g_.stride.w > 1 ? 2 : 1) * split + weights) /
+                         machine_.load_ports;
+    cycles += static_cast<double>(input_rows) *
+              (std::max({fma, loads, static_cast<double>(machine_.fma_latency)}) + kTapCycles);
+  };
+  for (int64_t r = 1; r < rows; ++r) add(2 * distance, r);
+  add(g_.kernel.h - (rows - 1) * distance, rows);
+  const double columns = static_cast<double>(g_.input_rows(rows)) * kColumnCycles /
+                         static_cast<double>(std::min<int64_t>(g_.ic_g, SumBlock(g_.ic_g)));
+  return static_cast<double>(g_.kernel.w) * (cycles + (g_.ic_g > 1 ? columns : 0));
+}
+
+// Of all output rows of a column of tiles of this width, for one channel tile.
+double Chooser::ColumnCycles(const Blocking& b, int vecs, int ocs) const {
+  const int rows = MaxRows(g_, isa_, vecs, ocs);
+  const double tiles = static_cast<double>(CeilDiv(g_.out.h, rows));
+  const double passes = static_cast<double>(CeilDiv(g_.ic_g, b.channels_per_pass));
+  const double accs = static_cast<double>(vecs) * rows * ocs;
+  // Kernel rows outside of the image are skipped.
+  const AxisShape axis{g_.in.h, g_.out.h, g_.kernel.h, g_.stride.h, g_.dilation.h, g_.pad_top};
+  const double inside =
+      CountAxis(axis).pairs / (static_cast<double>(g_.out.h) * static_cast<double>(g_.kernel.h));
+  const double sums = static_cast<double>(g_.ic_g) * ChannelCycles(vecs, rows, ocs) * inside;
+  return tiles * (sums + kTileCycles + accs * (kAccumulatorCycles + 2 * (passes - 1))) +
+         kCallCycles * passes * 2;
+}
+
+// Beyond L2: inputs and outputs once; outputs are read before they are written.
+double Chooser::TransferCycles() const {
+  const double in =
+      static_cast<double>(g_.n * g_.groups * g_.ic_g * g_.in.h * g_.in.w) * sizeof(float);
+  const double out =
+      static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * sizeof(float);
+  if (in + out <= static_cast<double>(machine_.l2_bytes)) return 0;
+  const double rate = in + out <= static_cast<double>(machine_.l3_bytes)
+                          ? machine_.l3_bytes_per_cycle
+                          : machine_.dram_bytes_per_cycle;
+  return (in + 2 * out) / rate * kExposedTransfer;
+}
+
+double Chooser::PredictUs(const Blocking& b) const {
+  const int64_t vectors = CeilDiv(g_.out.w, isa_.vec_lanes());
+  const int rest = static_cast<int>(vectors % b.max_vecs);
+  double cycles = 0;
+  for (int64_t narrow = 0; narrow < 2; ++narrow) {
+    const int ocs = static_cast<int>(cut_.size - narrow);
+    const double count = static_cast<double>(narrow == 0 ? cut_.wide : cut_.tiles - cut_.wide);
+    if (count == 0) continue;
+    double row = static_cast<double>(vectors / b.max_vecs) * ColumnCycles(b, b.max_vecs, ocs);
+    if (rest > 0) row += ColumnCycles(b, rest, ocs);
+    cycles += count * row;
+  }
+  cycles = cycles * static_cast<double>(g_.n * g_.groups) + TransferCycles();
+  return cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
+         (b.threads > 1 ? machine_.fork_join_us : 0);
+}
+
+Blocking Chooser::Choose() {
+  Blocking b;
+  const int ocs = static_cast<int>(cut_.size);
+  const TileWidths& widths = Widths(isa_);
+  const int most = g_.rows_share() ? widths.shared[ocs - 1] : widths.alone[ocs - 1];
+  b.max_vecs = static_cast<int>(std::min<int64_t>(most, CeilDiv(g_.out.w, isa_.vec_lanes())));
+  b.staged = g_.stride.w > kMaxSortedStride;
+  ChoosePasses(b);
+  ChooseStrips(b);
+  LimitStrips(b);
+  const int64_t tiles = CeilDiv(g_.out.w, b.max_vecs * isa_.vec_lanes());
+  b.across =
+      tiles >= kAcrossTiles && InputBytes(1, g_.out.w) <= static_cast<double>(machine_.l1d_bytes);
+  ChooseThreads(b);
+  b.predicted_us = PredictUs(b);
+  return b;
+}
+
+}  // namespace
+
+Blocking ChooseBlocking(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine,
+                        int threads) {
+  return Chooser(g, isa, machine, threads).Choose();
+}
+
+int MaxRows(const Geometry& g, const jit::IsaInfo& isa, int vecs, int ocs) {
+  if (!g.rows_share()) return 1;
+  int rows = static_cast<int>(std::min<int64_t>(kMaxRows, g.out.h));
+  const auto fits = [&] {  // sums, inputs of a tap and a weight; post-ops need registers, too
+    if (g.kernel.h < (rows - 1) * g.row_distance()) return false;  // see spec.h
+    const int accs = rows * vecs * ocs;
+    return accs <= Widths(isa).accumulators &&
+           accs + std::max(std::min(vecs, rows * ocs) + 1, jit::kPostOpTemps) <= isa.num_vecs;
+  };
+  while (rows > 1 && !fits()) --rows;
+  return rows;
+}
+
+}  // namespace rafter::widthwise

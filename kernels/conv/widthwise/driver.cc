@@ -1,0 +1,270 @@
+// kernels/conv/widthwise/driver.cc: executes a WidthPlan: threads, loop nest, arguments of each
+// kernel call.
+//
+//   for each thread: its items (image, group, strip of rows, segment of the row, part of the
+//   channels)
+//     for each channel tile             its weights stay in L1; inputs of the strip stay in L2
+//       for each column of tiles
+//         for each run of tile rows     one kernel call: tiles below each other
+#include <algorithm>
+
+#include "kernels/conv/widthwise/tuning.h"
+#include "kernels/conv/widthwise/width_plan.h"
+#include "runtime/parallel.h"
+
+namespace rafter::widthwise {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// Lane masks: the window that starts at 16 - n has n used lanes.
+constexpr struct LaneMasks {
+  int32_t lanes[32];
+  constexpr LaneMasks() : lanes{} {
+    for (int i = 0; i < 16; ++i) lanes[i] = -1;
+  }
+} kLaneMasks;
+
+// Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
+template <typename T>
+T* Shift(T* pointer, int64_t bytes) {
+  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + static_cast<uintptr_t>(bytes));
+}
+
+}  // namespace
+
+// One thread's work.
+class WidthDriver {
+ public:
+  WidthDriver(const WidthPlan& plan, const ConvCall& call, int thread)
+      : plan_(plan), g_(plan.geometry_), b_(plan.blocking_), call_(call) {
+    args_.post_params = plan.post_params_.data();
+    if (!b_.staged) return;
+    stage_ =
+        reinterpret_cast<float*>(call.scratch + static_cast<size_t>(thread) * plan.stage_bytes_);
+    args_.column_table = plan.stage_.column_table().data();
+  }
+
+  void RunItem(int64_t item);
+
+ private:
+  void SetChannelTile(int64_t group, int64_t tile);
+  void SetPass(Range channels);
+  void RunColumns(Range row_tiles, Range rows);
+  void RunColumn(size_t index, Range tiles, Range rows);
+  void SetColumn(const Column& column);
+  void SetSum(const Column& column, int rows, const TapRange& taps);
+  // One call: `repeats` tiles of `rows` output rows from (y, x) on, side by side or below each
+  // other.
+  void RunTiles(int64_t y, int64_t x, const TapRange& taps, int rows, int64_t repeats,
+                int64_t step_y, int64_t step_x);
+  // The input rows of a tile of `rows` output rows that are inside the image.
+  TapRange InputRows(int64_t y, int rows) const {
+    return ValidTaps(y, g_.in.h, g_.input_rows(rows), g_.stride.h, g_.dilation.h, g_.pad_top);
+  }
+  // Of tiles of `rows` output rows from y on: how many see all their input rows.
+  int64_t FullRuns(int64_t y, int64_t end, int rows) const;
+
+  // Strides of the inputs that kernels read, in floats.
+  int64_t src_channel() const { return b_.staged ? plan_.stage_.channel_floats() : g_.src.c; }
+  int64_t src_row() const { return b_.staged ? plan_.stage_.row_floats() : g_.src.h; }
+  int64_t src_pixel() const { return b_.staged ? 1 : g_.stride.w; }
+
+  const WidthPlan& plan_;
+  const Geometry& g_;
+  const Blocking& b_;
+  const ConvCall& call_;
+  const ColumnKernels* kernels_ = nullptr;
+  float* stage_ = nullptr;                         // of this thread
+  int64_t first_y_ = 0, first_x_ = 0;              // of the item
+  int64_t n_ = 0, src_channel_ = 0, channel_ = 0;  // image, first input and output channel
+  int64_t ocs_ = 1;
+  size_t narrow_ = 0;
+  const float* weights_ = nullptr;
+  Range pass_;      // input channels of the group
+  WidthArgs args_;  // each field is set before the first kernel that reads it
+  alignas(64) float partial_[kPartialBytes / kFloat];
+};
+
+void WidthDriver::RunItem(int64_t item) {
+  const int64_t part = item % b_.channel_parts;
+  item /= b_.channel_parts;
+  const int64_t segment = item % b_.segments;
+  item /= b_.segments;
+  const int64_t strip = item % b_.strips;
+  item /= b_.strips;
+  const int64_t group = item % g_.groups;
+  n_ = item / g_.groups;
+  const Range rows = {strip * b_.strip_rows, std::min(g_.out.h, (strip + 1) * b_.strip_rows)};
+  const Range row_tiles = {segment * b_.segment_tiles,
+                           std::min(plan_.row_cut_.tiles, (segment + 1) * b_.segment_tiles)};
+  first_y_ = rows.begin;
+  first_x_ = std::max<int64_t>(0, row_tiles.begin * plan_.tile_pixels() - plan_.stage_margin());
+  if (b_.staged) {
+    const float* image = call_.src + n_ * g_.src.n + group * g_.ic_g * g_.src.c;
+    plan_.stage_.Fill(g_, image, rows, first_x_, stage_);
+  }
+  const Range channel_tiles = SplitRange(plan_.channels_.tiles, b_.channel_parts, part);
+  for (int64_t tile = channel_tiles.begin; tile < channel_tiles.end; ++tile) {
+    SetChannelTile(group, tile);
+    for (int64_t first = 0; first < g_.ic_g; first += b_.channels_per_pass) {
+      SetPass({first, std::min(g_.ic_g, first + b_.channels_per_pass)});
+      RunColumns(row_tiles, rows);
+    }
+  }
+}
+
+void WidthDriver::SetPass(Range channels) {
+  pass_ = channels;
+  args_.load_partial = channels.begin > 0;
+  args_.store_partial = channels.end < g_.ic_g;
+  args_.partial = partial_;
+}
+
+void WidthDriver::RunColumns(Range row_tiles, Range rows) {
+  int64_t first = 0;  // index of the column's first tile
+  for (size_t i = 0; i < plan_.row_cut_.columns.size(); ++i) {
+    const int64_t count = plan_.row_cut_.columns[i].count;
+    const Range here = {std::max(row_tiles.begin - first, int64_t{0}),
+                        std::min(row_tiles.end - first, count)};
+    if (here.begin < here.end) RunColumn(i, here, rows);
+    first += count;
+  }
+}
+
+void WidthDriver::SetChannelTile(int64_t group, int64_t tile) {
+  const ChannelCut& cut = plan_.channels_;
+  ocs_ = cut.channels(tile);
+  narrow_ = tile < cut.wide ? 0 : 1;
+  src_channel_ = group * g_.ic_g;
+  channel_ = group * g_.oc_g + cut.begin(tile);
+  weights_ = call_.weights + plan_.weights_.weights(channel_);
+  args_.bias = call_.weights + channel_;
+  args_.dst_row = g_.dst.h * kFloat;
+  args_.dst_channel = g_.dst.c * kFloat;
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    args_.residual_row[op] = g_.residuals[op].h * kFloat;
+    args_.residual_channel[op] = g_.residuals[op].c * kFloat;
+    if (!g_.post_ops[op].scale.empty()) args_.scale[op] = g_.post_ops[op].scale.data() + channel_;
+  }
+}
+
+void WidthDriver::SetColumn(const Column& column) {
+  args_.src_shift = -column.shift * src_pixel() * kFloat;
+  args_.dst_shift = -column.shift * kFloat;
+  args_.tail_lanes = column.tail_lanes;
+  args_.tail_mask = kLaneMasks.lanes + 16 - column.tail_lanes;
+  if (!column.is_edge()) return;
+  args_.tap_codes = plan_.row_cut_.codes.data() + column.codes;
+  args_.masks = plan_.row_cut_.masks.data() + column.masks;
+}
+
+int64_t WidthDriver::FullRuns(int64_t y, int64_t end, int rows) const {
+  const int64_t input_rows = g_.input_rows(rows);
+  if (y * g_.stride.h < g_.pad_top) return 0;
+  // The first output row whose tile would reach below the image.
+  const int64_t room = g_.in.h - 1 - (input_rows - 1) * g_.dilation.h + g_.pad_top;
+  if (room < y * g_.stride.h) return 0;
+  return std::min((end - y) / rows, (room / g_.stride.h - y) / rows + 1);
+}
+
+void WidthDriver::RunColumn(size_t index, Range tiles, Range rows) {
+  const Column& column = plan_.row_cut_.columns[index];
+  kernels_ = &plan_.kernels_[index][narrow_];
+  const int64_t tile_pixels = column.vecs * jit::GetIsaInfo(plan_.isa_).vec_lanes();
+  SetColumn(column);
+  for (int64_t y = rows.begin; y < rows.end;) {
+    int tile_rows = static_cast<int>(std::min<int64_t>(kernels_->rows, rows.end - y));
+    TapRange taps = InputRows(y, tile_rows);
+    // Tiles of several rows must reach all that is before, or behind, the rows they share (spec.h).
+    if (tile_rows > 1 &&
+        (taps.begin > g_.kernel.h || taps.end < g_.input_rows(tile_rows) - g_.kernel.h)) {
+      tile_rows = 1;
+      taps = InputRows(y, 1);
+    }
+    int64_t runs = std::max<int64_t>(1, FullRuns(y, rows.end, tile_rows));
+    if (b_.across) runs = 1;
+    SetSum(column, tile_rows, taps);
+    if (runs == 1) {
+      RunTiles(y, column.x + tiles.begin * tile_pixels, taps, tile_rows, tiles.end - tiles.begin, 0,
+               tile_pixels);
+    } else {
+      for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+        RunTiles(y, column.x + tile * tile_pixels, taps, tile_rows, runs, tile_rows, 0);
+      }
+    }
+    y += runs * tile_rows;
+  }
+}
+
+// Counts and steps of the sum; `taps` are input rows of the tile.
+void WidthDriver::SetSum(const Column& column, int rows, const TapRange& taps) {
+  const int64_t channels = pass_.end - pass_.begin, tap = ocs_ * kFloat,
+                input_rows = taps.end - taps.begin;
+  args_.has_taps = input_rows > 0;
+  args_.rows = input_rows;
+  if (rows > 1) {
+    const int64_t before = g_.input_rows(rows) - g_.kernel.h;
+    args_.rows_skipped = std::min(taps.begin, before);
+    args_.rows = std::min(taps.end, g_.kernel.h) - std::max(taps.begin, before);
+    args_.rows_behind = std::max<int64_t>(0, taps.end - g_.kernel.h);
+    args_.weights_row = -g_.row_distance() * g_.kernel.w * channels * tap;
+  }
+  args_.src_row = g_.dilation.h * src_row() * kFloat;
+  args_.src_column = g_.dilation.w * kFloat;
+  args_.weights_column = channels * tap;
+  args_.columns = g_.kernel.w;
+  int64_t taps_of_line = channels;
+  args_.src_line = src_channel() * kFloat;
+  const Line line = plan_.LineOf(column);
+  if (line == Line::kColumns) {
+    args_.columns = 1, taps_of_line = g_.kernel.w, args_.src_line = args_.src_column;
+  } else if (line == Line::kRows && input_rows > 0) {
+    args_.rows = 1, taps_of_line = input_rows, args_.src_line = args_.src_row;
+  }
+  const int64_t unroll = plan_.UnrollOf(line);
+  args_.line_by_unroll = taps_of_line / unroll, args_.line_rest = taps_of_line % unroll;
+}
+
+void WidthDriver::RunTiles(int64_t y, int64_t x, const TapRange& taps, int rows, int64_t repeats,
+                           int64_t step_y, int64_t step_x) {
+  const int64_t in_y = y * g_.stride.h - g_.pad_top + taps.begin * g_.dilation.h;
+  const int64_t in_x = x * g_.stride.w - g_.pad_left;
+  args_.repeats = repeats;
+  if (b_.staged) {
+    const int64_t at = plan_.stage_.Offset(g_, first_y_, first_x_, in_y, x);
+    args_.src = Shift(stage_, (pass_.begin * src_channel() + at) * kFloat);
+  } else {
+    const int64_t at =
+        n_ * g_.src.n + (src_channel_ + pass_.begin) * g_.src.c + in_y * g_.src.h + in_x;
+    args_.src = Shift(call_.src, at * kFloat);
+  }
+  args_.src_repeat = (step_y * g_.stride.h * src_row() + step_x * src_pixel()) * kFloat;
+  args_.dst = Shift(call_.dst, (n_ * g_.dst.n + channel_ * g_.dst.c + y * g_.dst.h + x) * kFloat);
+  args_.dst_repeat = (step_y * g_.dst.h + step_x) * kFloat;
+  args_.weights =
+      weights_ +
+      (pass_.begin * g_.taps() + taps.begin * g_.kernel.w * (pass_.end - pass_.begin)) * ocs_;
+  size_t next_residual = 0;
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    if (g_.post_ops[op].kind != PostOpKind::kResidualAdd) continue;
+    const Strides& s = g_.residuals[op];
+    args_.residual[op] =
+        Shift(call_.residuals[next_residual++], (n_ * s.n + channel_ * s.c + y * s.h + x) * kFloat);
+    args_.residual_repeat[op] = (step_y * s.h + step_x) * kFloat;
+  }
+  kernels_->by_rows[static_cast<size_t>(rows) - 1](&args_);
+}
+
+void WidthPlan::Run(const ConvCall& call) const noexcept {
+  const Blocking& b = blocking_;
+  const int64_t items = geometry_.n * geometry_.groups * b.strips * b.segments * b.channel_parts;
+  RunOnThreads(*call.pool, std::min(call.threads, threads()), [&](int thread, int team) {
+    WidthDriver driver(*this, call, thread);
+    const Range mine = SplitRange(items, team, thread);
+    for (int64_t item = mine.begin; item < mine.end; ++item) driver.RunItem(item);
+  });
+}
+
+}  // namespace rafter::widthwise

@@ -1,0 +1,187 @@
+// kernels/conv/widthwise/plan.cc: decides everything and gets the kernels.
+#include <algorithm>
+#include <utility>
+
+#include "jit/isa.h"
+#include "kernels/conv/widthwise/emitter.h"
+#include "kernels/conv/widthwise/width_plan.h"
+#include "kernels/conv/widthwise/widthwise.h"
+
+namespace rafter::widthwise {
+
+namespace {
+
+// Lines of at most this many taps are written out, longer ones run in passes of 4.
+constexpr int64_t kMaxLine = 8;
+constexpr int kPassTaps = 4;
+// Columns are written out up to this many taps per row.
+constexpr int64_t kMaxRowTaps = 32;
+
+const char* Refuse(const ConvProblem& problem, const PlanContext& context) {
+  if (context.isa == Isa::kNone) return "needs AVX2 and executable memory";
+  if (problem.desc.src.layout != Layout::kNchw)
+    return "src is not NCHW: the pixels of a row are not together";
+  if (problem.desc.dst.layout != Layout::kNchw)
+    return "dst is not NCHW: the pixels of a row are not together";
+  if (!OffsetsFit(problem)) return "padding, strides or dilations lead beyond 64-bit byte offsets";
+  return nullptr;
+}
+
+}  // namespace
+
+WidthPlan::WidthPlan(const ConvProblem& problem, const PlanContext& context)
+    : geometry_(GeometryOf(problem)),
+      isa_(context.isa),
+      weights_(LayOutWeights(problem)),
+      channels_(CutChannels(problem.oc_g)) {
+  blocking_ = ChooseBlocking(geometry_, jit::GetIsaInfo(isa_), *context.machine, context.threads);
+  for (const PostOp& op : geometry_.post_ops) {
+    post_params_.push_back(op.alpha);
+    post_params_.push_back(op.beta);
+  }
+}
+
+Result<std::unique_ptr<ConvPlan>> WidthPlan::Make(const ConvProblem& problem,
+                                                  const PlanContext& context) {
+  std::unique_ptr<WidthPlan> plan(new WidthPlan(problem, context));
+  const Geometry& g = plan->geometry_;
+  std::optional<RowCut> cut = CutRow(g, jit::GetIsaInfo(context.isa).vec_lanes(),
+                                     plan->blocking_.max_vecs, plan->sorts_lanes());
+  if (!cut) return Status::Unsupported("padding covers too many tiles of the row");
+  plan->row_cut_ = std::move(*cut);
+  if (Status status = plan->MakeStage(); !status.ok()) return status;
+  if (Status status = plan->CompileKernels(); !status.ok()) return status;
+  return std::unique_ptr<ConvPlan>(std::move(plan));
+}
+
+Status WidthPlan::MakeStage() {
+  constexpr double kMaxStageBytes = 1 << 30;
+  if (!blocking_.staged) return {};
+  const int64_t pixels = blocking_.segment_tiles * tile_pixels() + stage_margin();
+  stage_ = Stage(geometry_, blocking_.strip_rows, std::min(pixels, geometry_.out.w));
+  const double bytes = stage_.floats() * sizeof(float);
+  if (bytes > kMaxStageBytes)
+    return Status::Unsupported("the inputs of one output row are beyond 1 GiB");
+  stage_bytes_ = (static_cast<size_t>(bytes) + 63) / 64 * 64;
+  return {};
+}
+
+int WidthPlan::UnrollOf(Line line) const {
+  const Geometry& g = geometry_;
+  if (line == Line::kRows) return kPassTaps;  // fewer than all of them at the ends of the image
+  const int64_t taps = line == Line::kColumns ? g.kernel.w : blocking_.channels_per_pass;
+  return taps <= kMaxLine ? static_cast<int>(taps) : kPassTaps;
+}
+
+Status WidthPlan::CompileKernels() {
+  const jit::IsaInfo& isa = jit::GetIsaInfo(isa_);
+  kernels_.resize(row_cut_.columns.size());
+  for (size_t i = 0; i < kernels_.size(); ++i) {
+    const Column& column = row_cut_.columns[i];
+    for (const int narrow : {0, 1}) {
+      if (narrow != 0 && channels_.wide == channels_.tiles) continue;
+      const int ocs = static_cast<int>(channels_.size) - narrow;
+      ColumnKernels& kernels = kernels_[i][static_cast<size_t>(narrow)];
+      kernels.rows = MaxRows(geometry_, isa, column.vecs, ocs);
+      for (int rows = 1; rows <= kernels.rows; ++rows) {
+        Result<WidthFunction*> kernel = Kernel(column, ocs, rows);
+        if (!kernel.ok()) return kernel.status();
+        kernels.by_rows[static_cast<size_t>(rows) - 1] = *kernel;
+      }
+    }
+  }
+  return {};
+}
+
+// How the loops over columns and along the line are written.
+void WidthPlan::SetLoops(const Column& column, WidthSpec& spec) const {
+  const Geometry& g = geometry_;
+  const Line line = LineOf(column);
+  spec.unroll = static_cast<uint8_t>(UnrollOf(line));
+  const int64_t pass = blocking_.channels_per_pass, last = g.ic_g % pass;
+  const bool whole = line == Line::kColumns
+                         ? g.kernel.w == spec.unroll
+                         : line == Line::kChannels && pass == spec.unroll && last == 0;
+  const int64_t taps = line == Line::kColumns ? g.kernel.w : pass;
+  if (whole) {
+    spec.flags |= WidthSpec::kWhole;
+  } else if (line == Line::kRows || taps % spec.unroll != 0 ||
+             (line == Line::kChannels && last % spec.unroll != 0)) {
+    spec.flags |= WidthSpec::kRest;
+  }
+  const int64_t columns = line == Line::kChannels ? g.kernel.w : 1;
+  if (columns == 1 || (columns <= kMaxColumns && columns * spec.unroll <= kMaxRowTaps)) {
+    spec.columns = static_cast<uint8_t>(columns);
+  }
+  if (!column.is_edge()) return;
+  spec.flags |= WidthSpec::kEdge;
+  for (int i = 0; i < spec.columns; ++i) {
+    const uint64_t code = row_cut_.codes[static_cast<size_t>(column.codes + i)] & 15u;
+    spec.tap_codes |= code << (4 * i);
+  }
+}
+
+Result<WidthFunction*> WidthPlan::Kernel(const Column& column, int ocs, int rows) {
+  WidthSpec spec{};
+  spec.isa = isa_;
+  spec.vecs = static_cast<uint8_t>(column.vecs);
+  spec.ocs = static_cast<uint8_t>(ocs);
+  spec.rows = static_cast<uint8_t>(rows);
+  if (sorts_lanes()) spec.flags |= WidthSpec::kStride2;
+  if (blocking_.staged) spec.flags |= WidthSpec::kTable;
+  if (column.shift > 0) spec.flags |= WidthSpec::kShift;
+  if (blocking_.channels_per_pass < geometry_.ic_g) spec.flags |= WidthSpec::kPartial;
+  if (column.tail_lanes > 0) spec.flags |= WidthSpec::kTail;
+  if (rows > 1) spec.row_distance = static_cast<uint8_t>(geometry_.row_distance());
+  SetLoops(column, spec);
+  for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
+    spec.post_ops |= static_cast<uint64_t>(geometry_.post_ops[i].kind) << (8 * i);
+  }
+  Result<jit::KernelPtr> kernel = GetWidthKernel(spec);
+  if (!kernel.ok()) return kernel.status();
+  // The largest interior tile does most of the work.
+  if (kernel_name_.empty() || (!column.is_edge() && ocs == channels_.size))
+    kernel_name_ = (*kernel)->name();
+  owned_kernels_.push_back(*kernel);
+  return (*kernel)->entry<WidthFunction>();
+}
+
+std::string WidthPlan::Describe() const {
+  std::string text;
+  const auto line = [&](const std::string& s) { text += s + "\n"; };
+  const Blocking& b = blocking_;
+  line("tile: at most " + std::to_string(b.max_vecs) + " vectors of " +
+       std::to_string(jit::GetIsaInfo(isa_).vec_lanes()) + " pixels by " +
+       std::to_string(channels_.size) + " output channels; rows of " +
+       std::to_string(geometry_.out.w) + " pixels");
+  line("order of the sum: blocks of " + std::to_string(SumBlock(geometry_.ic_g)) +
+       " input channels, kernel rows, kernel columns, channels");
+  line("strips: " + std::to_string(b.strips) + " of " + std::to_string(b.strip_rows) + " rows x " +
+       std::to_string(b.segments) + " segments x " + std::to_string(b.channel_parts) +
+       " parts of channels; " + std::to_string(b.channels_per_pass) + " input channels per pass");
+  std::vector<std::string> names;
+  for (const jit::KernelPtr& k : owned_kernels_) names.push_back(k->name());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  line("kernels: " + std::to_string(names.size()));
+  for (const std::string& name : names) line("kernel: " + name);
+  return text;
+}
+
+Offer Consider(const ConvProblem& problem, const PlanContext& context) {
+  Offer offer;
+  if (const char* reason = Refuse(problem, context)) {
+    offer.refusal = reason;
+    return offer;
+  }
+  offer.predicted_us = ChooseBlocking(GeometryOf(problem), jit::GetIsaInfo(context.isa),
+                                      *context.machine, context.threads)
+                           .predicted_us;
+  return offer;
+}
+
+Result<std::unique_ptr<ConvPlan>> MakePlan(const ConvProblem& problem, const PlanContext& context) {
+  return WidthPlan::Make(problem, context);
+}
+
+}  // namespace rafter::widthwise

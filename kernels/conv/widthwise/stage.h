@@ -1,0 +1,52 @@
+// kernels/conv/widthwise/stage.h: a copy of the inputs of one strip in which the inputs of
+// neighbouring pixels are neighbours: with a stride s along the row, the columns i * s + p of one
+// phase p lie together. Only what is inside the image is copied, only phases and rows that some tap
+// uses; nothing else of the buffer is ever read.
+//
+//   stage = [input channel of the group][input row of the strip][phase][column / s]
+#ifndef RAFTER_KERNELS_CONV_WIDTHWISE_STAGE_H_
+#define RAFTER_KERNELS_CONV_WIDTHWISE_STAGE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/conv/widthwise/geometry.h"
+#include "runtime/parallel.h"
+
+namespace rafter::widthwise {
+
+class Stage {
+ public:
+  Stage() = default;
+  // For strips of at most this many output rows and pixels.
+  Stage(const Geometry& g, int64_t strip_rows, int64_t strip_pixels);
+
+  // Floats of the buffer; too large when beyond 64-bit byte offsets.
+  double floats() const;
+  int64_t row_floats() const { return row_floats_; }
+  int64_t channel_floats() const { return channel_floats_; }
+  // Byte offset of each kernel column's inputs, relative to Offset.
+  const std::vector<int64_t>& column_table() const { return column_table_; }
+
+  // Copies the inputs of output rows `y` and of the pixels from `x` on, for all channels, from
+  // `image` (first channel of the group).
+  void Fill(const Geometry& g, const float* image, Range y, int64_t x, float* stage) const;
+  // Where the inputs of output pixel `x` in input row `in_y` begin, in floats, in the stage of a
+  // strip that starts at output row `y` and pixel `first`. May lie outside of the buffer where taps
+  // fall into the padding.
+  int64_t Offset(const Geometry& g, int64_t y, int64_t first, int64_t in_y, int64_t x) const;
+
+ private:
+  int64_t FirstRow(const Geometry& g, int64_t y) const;
+  int64_t FirstColumn(int64_t x) const;  // in units of the stride
+
+  std::vector<int64_t> phases_;  // those that some kernel column uses
+  std::vector<int64_t> column_table_;
+  int64_t first_step_ =
+      0;  // smallest whole number of strides by which a tap is away from its pixel
+  int64_t rows_ = 0, phase_floats_ = 0, row_floats_ = 0, channel_floats_ = 0, channels_ = 0;
+};
+
+}  // namespace rafter::widthwise
+
+#endif  // RAFTER_KERNELS_CONV_WIDTHWISE_STAGE_H_

@@ -1,0 +1,51 @@
+// kernels/conv/widthwise/tuning.h: constants of the widthwise kernels, each with where it was
+// measured.
+#ifndef RAFTER_KERNELS_CONV_WIDTHWISE_TUNING_H_
+#define RAFTER_KERNELS_CONV_WIDTHWISE_TUNING_H_
+
+#include <cstdint>
+
+namespace rafter::widthwise {
+
+// Most vectors of pixels per tile, by output channels of the tile (1 to 4), where rows share loads
+// and where they do not. What is left of the registers holds the inputs of a tap and a weight.
+struct TileWidths {
+  int accumulators;
+  int shared[4], alone[4];
+};
+inline constexpr TileWidths kWidths16 = {12, {6, 3, 4, 3}, {12, 6, 4, 3}};
+inline constexpr TileWidths kWidths32 = {28, {12, 6, 8, 6}, {24, 12, 8, 6}};
+
+// Largest stride whose inputs are sorted out in registers; beyond, they are copied (stage.h).
+inline constexpr int64_t kMaxSortedStride = 2;
+
+// Rows of at least this many tiles whose inputs fit L1 are computed along the row, so that outputs
+// are written line by line: 3x3 3 to 64 at 224x224 in NCHW 3820 us downwards, 3360 us along the
+// row; 3 to 32 at 112x112 450 and 550 us.
+inline constexpr int64_t kAcrossTiles = 8;
+
+// Share of L2 that the inputs of a strip may fill.
+inline constexpr double kL2Share = 0.5;
+
+// Channels that 1x1 kernels sum per pass, sums parked in between (other kernels: a block of the
+// sum). Each channel lies in a page of its own, and the first-level TLB has 64 entries on Zen 3.
+inline constexpr int64_t kPassChannels1x1 = 64;
+// Parked sums per thread, on the stack.
+inline constexpr int64_t kPartialBytes = 32 << 10;
+
+// The cost model (Zen 3, AVX2). Half of the unaligned loads of 32 bytes cross a line of 64 and cost
+// two; all of those of 64 bytes.
+inline constexpr double kSplitLoads16 = 1.5, kSplitLoads32 = 2;
+// Cycles lost per tap; per kernel column and input row; per tile beside its sums; per accumulator:
+// zeroing, bias and store; per kernel call: filling its arguments.
+inline constexpr double kTapCycles = 0.5, kColumnCycles = 3, kTileCycles = 15,
+                        kAccumulatorCycles = 1.5;
+inline constexpr double kCallCycles = 50;
+// Part of the time of transfers from beyond L2 that does not hide behind the sums.
+inline constexpr double kExposedTransfer = 0.6;
+// Strips per thread, at least: evens out what the threads get.
+inline constexpr int64_t kStripsPerThread = 8;
+
+}  // namespace rafter::widthwise
+
+#endif  // RAFTER_KERNELS_CONV_WIDTHWISE_TUNING_H_
