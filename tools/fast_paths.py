@@ -111,12 +111,13 @@ def parameter_table(runs):
     for (choice, layout), values in sorted(choices.items()):
         base = values[0][1]
         for value, case in values:
-            per_flop = (case["time_us"]["median"] / case["flops_valid"]) / (base["time_us"]["median"] / base["flops_valid"])
-            rows.append([choice, value, layout, f"{case['time_us']['median']:.1f}",
-                         f"{case['time_us']['median'] / base['time_us']['median']:.2f}", f"{per_flop:.2f}",
+            time = case["time_us"]["median"]
+            relative = time / base["time_us"]["median"]
+            per_flop = relative * base["flops_valid"] / case["flops_valid"]
+            rows.append([choice, value, layout, f"{time:.1f}", f"{relative:.2f}", f"{per_flop:.2f}",
                          f"{100 * case['efficiency']:.0f} %", case["kernel"]])
-    return table(["choice", "value", "layout", "time, µs", "time, relative", "time per FLOP, relative", "% of bound", "kernel"],
-                 rows)
+    return table(["choice", "value", "layout", "time, µs", "time, relative", "time per FLOP, relative", "% of bound",
+                  "kernel"], rows)
 
 
 def main():
