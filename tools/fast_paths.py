@@ -15,8 +15,8 @@ import re
 import sys
 
 FIELD = re.compile(r"(mb|ic|oc|id|ih|iw|od|oh|ow|kd|kh|kw|sd|sh|sw|pd|ph|pw|dd|dh|dw|g)(\d+)")
-CLASSES = ["3×3 stride 1, dense", "other dense", "first layer (at most 4 input channels)", "1×1, at least 16 output channels",
-           "1×1, fewer output channels", "fewer than 16 output channels", "grouped, 2 to 8 channels per group",
+CLASSES = ["3×3 stride 1, dense", "other dense", "first layer (at most 4 input channels)",
+           "1×1, at least 16 output channels", "1×1, fewer output channels", "fewer than 16 output channels", "grouped, 2 to 8 channels per group",
            "grouped, more channels per group", "dilated", "1-D", "depthwise", "depthwise with a multiplier"]
 
 
@@ -133,10 +133,10 @@ def main():
     cpu = environment["cpu"]
     print(f"""# Fast paths
 
-Written by `tools/fast_paths.py` from runs of `rafter bench`; do not edit. Machine: {cpu["model_name"]} (family
-{cpu["family"]}, model {cpu["model"]}), {cpu["isa_effective"]}, {environment["date"][:10]}. The bound of a shape is the slower of
-FLOPs at the measured FMA peak and bytes at the measured bandwidth ([measuring.md](measuring.md)); another
-machine has other figures. How to repeat it:
+Written by `tools/fast_paths.py` from runs of `rafter bench`; do not edit. Machine: {cpu["model_name"]}
+(family {cpu["family"]}, model {cpu["model"]}), {cpu["isa_effective"]}, {environment["date"][:10]}.
+The bound of a shape is the slower of FLOPs at the measured FMA peak and bytes at the measured bandwidth
+([measuring.md](measuring.md)); another machine has other figures. How to repeat it:
 
 ```
 rafter bench @all --mb 1 --vs onednn --layout nhwc --json nhwc.json

@@ -213,7 +213,8 @@ Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanCon
   double bytes = 0;
   constexpr double kSkipping = 3;  // skipped pixels leave the prefetchers guessing
   if (CopiesSrc(problem)) {
-    bytes += (PixelSteps(problem).w > 1 ? kSkipping : 1) * 2 * kFloat * static_cast<double>(d.n * d.ic * in.in.h * in.in.w);
+    const double cost = PixelSteps(problem).w > 1 ? kSkipping : 1;
+    bytes += cost * 2 * kFloat * static_cast<double>(d.n * d.ic * in.in.h * in.in.w);
   }
   if (CopiesDst(problem)) bytes += 2.0 * kFloat * static_cast<double>(d.n * d.oc * problem.oh * problem.ow);
   const MachineModel& machine = *context.machine;

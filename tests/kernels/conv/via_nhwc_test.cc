@@ -1,5 +1,5 @@
-// tests/kernels/conv/via_nhwc_test.cc: copies of the pixels that a 1x1 kernel with a stride uses, in all layouts. Copies
-// to another layout are also in the sweep.
+// tests/kernels/conv/via_nhwc_test.cc: copies of the pixels that a 1x1 kernel with a stride uses, in all layouts.
+// Copies to another layout are also in the sweep.
 #include <gtest/gtest.h>
 
 #include "tests/support/conv_tester.h"
