@@ -41,6 +41,35 @@ Isa RoofIsaFor(Isa kernel, const roofline::Roofs& roofs, int threads) {
   return best;
 }
 
+const AlgorithmAnswer* Chosen(const std::vector<AlgorithmAnswer>& answers) {
+  for (const AlgorithmAnswer& answer : answers) {
+    if (answer.chosen) return &answer;
+  }
+  return nullptr;
+}
+
+// Nothing when the layer is not depthwise, or the dense one cannot be planned.
+std::optional<DenseNeighbour> DenseBeside(const ExplainRequest& request, const roofline::Machine& machine,
+                                          Isa roof_isa) {
+  ConvDesc dense = request.descriptor.desc;
+  if (dense.groups != dense.ic || dense.groups == 1) return std::nullopt;
+  dense.groups = 1;
+  const Result<ConvProblem> problem = Validate(dense);
+  if (!problem.ok()) return std::nullopt;
+  ConvOptions options = request.options;
+  options.algorithm.clear();
+  const Result<std::vector<AlgorithmAnswer>> answers = AskAlgorithms(*problem, options);
+  const Result<ConvCost> cost = CostOf(dense);
+  if (!answers.ok() || !cost.ok()) return std::nullopt;
+  const AlgorithmAnswer* chosen = Chosen(*answers);
+  if (chosen == nullptr) return std::nullopt;
+  DenseNeighbour neighbour{*cost, chosen->name, chosen->predicted_us, std::nullopt};
+  const Result<roofline::Bound> bound =
+      roofline::BoundOf(machine, roof_isa, options.threads, roofline::WorkOf(*cost));
+  if (bound.ok()) neighbour.bound = *bound;
+  return neighbour;
+}
+
 }  // namespace
 
 Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::Machine& machine) {
@@ -78,6 +107,7 @@ Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::M
   } else {
     result.bound_error = bound.status().message();
   }
+  result.dense = DenseBeside(request, machine, result.roof_isa);
   return result;
 }
 

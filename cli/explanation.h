@@ -29,6 +29,15 @@ struct AlgorithmAnswer {
   std::string refusal;      // or why its plan failed; empty: it could
 };
 
+// A depthwise layer beside the dense one of the same size (groups = 1): many times fewer FLOPs, but not as many times
+// less time, since each FLOP needs more bytes.
+struct DenseNeighbour {
+  ConvCost cost;
+  std::string algorithm;
+  double predicted_us = 0;
+  std::optional<roofline::Bound> bound;
+};
+
 struct Explanation {
   std::string descriptor, name, layout, algorithm, kernel;
   Isa isa = Isa::kNone;  // of the kernel
@@ -42,6 +51,7 @@ struct Explanation {
   bool whole_machine = false;  // roofs of a data sheet, for no set or thread count in particular
   std::optional<roofline::Bound> bound;
   std::string bound_error;  // why there is none
+  std::optional<DenseNeighbour> dense;  // of depthwise layers
 };
 
 // `machine` may lack roofs. Errors: those of Conv::Create.

@@ -27,6 +27,7 @@ class TextWriter {
     }
     WriteCost();
     WriteRoofline();
+    if (e_.dense) WriteDense(*e_.dense);
     return std::move(text_);
   }
 
@@ -86,6 +87,31 @@ class TextWriter {
     }
   }
 
+  // The lesson of depthwise: time does not follow FLOPs.
+  void WriteDense(const DenseNeighbour& dense) {
+    text_ += "\nbeside the dense layer of the same size (groups 1)\n";
+    const double flops = Ratio(dense.cost.flops_valid, e_.cost.flops_valid);
+    Line("FLOPs", fmt::format("{:.6g} against {:.6g}: {:.4g} times fewer", e_.cost.flops_valid,
+                              dense.cost.flops_valid, flops));
+    Line("intensity", fmt::format("{:.4g} FLOP/byte against {:.4g}{}", e_.cost.intensity, dense.cost.intensity,
+                                  e_.bound ? fmt::format("; ridge point {:.4g}", e_.bound->ridge) : ""));
+    if (e_.bound && dense.bound) {
+      Line("bound", fmt::format("{:.3f} us ({}) against {:.3f} us ({}): {:.4g} times less", e_.bound->bound_us,
+                                roofline::BindingName(e_.bound->binding), dense.bound->bound_us,
+                                roofline::BindingName(dense.bound->binding),
+                                Ratio(dense.bound->bound_us, e_.bound->bound_us)));
+    }
+    for (const AlgorithmAnswer& answer : e_.answers) {
+      if (!answer.chosen) continue;
+      const double time = Ratio(dense.predicted_us, answer.predicted_us);
+      Line("predicted time", fmt::format("{:.3f} us ({}) against {:.3f} us ({}): {:.4g} times less",
+                                         answer.predicted_us, answer.name, dense.predicted_us, dense.algorithm, time));
+      Line("", fmt::format("{:.4g} times fewer FLOPs buy {:.4g} times less time", flops, time));
+    }
+  }
+
+  static double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
   const Explanation& e_;
   std::string text_;
 };
@@ -103,6 +129,18 @@ nlohmann::ordered_json CostJson(const Explanation& explanation) {
           {"bytes", cost.bytes},
           {"footprint_bytes", cost.footprint_bytes},
           {"intensity", cost.intensity}};
+}
+
+nlohmann::ordered_json DenseJson(const DenseNeighbour& dense) {
+  nlohmann::ordered_json json = {{"flops_valid", dense.cost.flops_valid},
+                                 {"intensity", dense.cost.intensity},
+                                 {"algorithm", dense.algorithm},
+                                 {"predicted_us", dense.predicted_us}};
+  if (dense.bound) {
+    json["bound_us"] = dense.bound->bound_us;
+    json["binding"] = roofline::BindingName(dense.bound->binding);
+  }
+  return json;
 }
 
 // nlohmann-json prints what is not finite as null.
@@ -152,6 +190,7 @@ nlohmann::ordered_json ToJson(const Explanation& explanation) {
   }
   json["cost"] = CostJson(explanation);
   json["bound"] = BoundJson(explanation);
+  if (explanation.dense) json["dense"] = DenseJson(*explanation.dense);
   json["plan"] = explanation.plan_text;
   return json;
 }

@@ -66,6 +66,19 @@ TEST(Explanation, JsonHasTheSameFacts) {
   EXPECT_TRUE(json["cost"].contains("intensity"));
 }
 
+TEST(Explanation, DepthwiseStandsBesideTheDenseLayer) {
+  const Explanation e = Explain("mb1g64ic64ih56oc64oh56kh3ph1");
+  ASSERT_TRUE(e.dense);
+  EXPECT_DOUBLE_EQ(e.dense->cost.flops_valid, 64 * e.cost.flops_valid);
+  EXPECT_GT(e.dense->cost.intensity, e.cost.intensity);
+  EXPECT_GT(e.dense->predicted_us, 0);
+  const std::string text = ToText(e);
+  EXPECT_NE(text.find("beside the dense layer"), std::string::npos);
+  EXPECT_NE(text.find("64 times fewer FLOPs buy"), std::string::npos) << text;
+  EXPECT_TRUE(ToJson(e).contains("dense"));
+  EXPECT_FALSE(Explain("mb1ic64ih56oc64oh56kh3ph1").dense);
+}
+
 TEST(Explanation, SaysWhyThereIsNoBound) {
   const auto descriptor = bench::ParseDescriptor("mb1ic16ih8oc16oh8kh1");
   ASSERT_TRUE(descriptor.ok());

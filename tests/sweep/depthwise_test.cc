@@ -1,9 +1,10 @@
-// Depthwise convolutions against the reference: kernels, strides, dilations, paddings, channels, multipliers and
-// layouts, drawn at random with a fixed seed. RAFTER_SWEEP_CASES and RAFTER_SWEEP_SEED choose how many and which.
+// Depthwise convolutions against the reference: kernels, strides, dilations, paddings, channels,
+// multipliers and layouts, drawn at random with a fixed seed. RAFTER_SWEEP_CASES and
+// RAFTER_SWEEP_SEED choose how many and which.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstddef>
+#include <cstdlib>
 
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
@@ -35,7 +36,8 @@ void DrawAxis(Random& random, int64_t* in, int64_t* kernel, int64_t* stride, int
   *pad_begin = Skewed(random, 0, *kernel + 1);
   *pad_end = random.Between(0, 1) == 0 ? *pad_begin : Skewed(random, 0, *kernel + 1);
   const int64_t extent = *dilation * (*kernel - 1) + 1;
-  if (extent > *in + *pad_begin + *pad_end) *pad_end = extent - *in - *pad_begin + random.Between(0, 2);
+  if (extent > *in + *pad_begin + *pad_end)
+    *pad_end = extent - *in - *pad_begin + random.Between(0, 2);
 }
 
 ConvDesc Draw(Random& random, bool exact) {
@@ -46,8 +48,10 @@ ConvDesc Draw(Random& random, bool exact) {
   desc.ic = random.Between(0, 9) == 0 ? OneOf(random, kLarge) : random.Between(1, 40);
   desc.groups = desc.ic;
   desc.oc = desc.ic * (desc.ic > 40 ? 1 : OneOf(random, kMultipliers));
-  DrawAxis(random, &desc.in.h, &desc.kernel.h, &desc.stride.h, &desc.dilation.h, &desc.pad.top, &desc.pad.bottom);
-  DrawAxis(random, &desc.in.w, &desc.kernel.w, &desc.stride.w, &desc.dilation.w, &desc.pad.left, &desc.pad.right);
+  DrawAxis(random, &desc.in.h, &desc.kernel.h, &desc.stride.h, &desc.dilation.h, &desc.pad.top,
+           &desc.pad.bottom);
+  DrawAxis(random, &desc.in.w, &desc.kernel.w, &desc.stride.w, &desc.dilation.w, &desc.pad.left,
+           &desc.pad.right);
   if (random.Between(0, 5) == 0) {  // 1-D
     desc.in.h = desc.kernel.h = 1, desc.pad.top = desc.pad.bottom = 0;
   } else if (random.Between(0, 5) == 0) {
@@ -60,7 +64,8 @@ ConvDesc Draw(Random& random, bool exact) {
   if (random.Between(0, 7) == 0) desc.dst.layout = OneOf(random, kLayouts);
   desc.bias = random.Between(0, 1) == 1;
   const int64_t post_ops = Skewed(random, 0, 2);
-  for (int64_t i = 0; i < post_ops; ++i) desc.post_ops.push_back(RandomPostOp(random, desc.oc, exact));
+  for (int64_t i = 0; i < post_ops; ++i)
+    desc.post_ops.push_back(RandomPostOp(random, desc.oc, exact));
   AddSlices(random, desc);
   return desc;
 }
@@ -84,7 +89,9 @@ void Sweep(DataKind data, bool exact_post_ops, int64_t cases) {
 
 TEST(Depthwise, IntegersAreExact) { Sweep(DataKind::kInteger, true, 1500); }
 TEST(Depthwise, RealsWithinTheBoundOfTheirSum) { Sweep(DataKind::kReal, false, 800); }
-TEST(Depthwise, NanInfinityAndDenormalsReachTheirOutputsOnly) { Sweep(DataKind::kSpecials, true, 800); }
+TEST(Depthwise, NanInfinityAndDenormalsReachTheirOutputsOnly) {
+  Sweep(DataKind::kSpecials, true, 800);
+}
 
 }  // namespace
 }  // namespace rafter::testing

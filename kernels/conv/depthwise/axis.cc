@@ -7,7 +7,12 @@
 namespace rafter::depthwise {
 
 Axis::Axis(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad)
-    : in_(in), out_(out), kernel_(kernel), stride_(stride), dilation_(kernel == 1 ? 1 : dilation), pad_(pad) {
+    : in_(in),
+      out_(out),
+      kernel_(kernel),
+      stride_(stride),
+      dilation_(kernel == 1 ? 1 : dilation),
+      pad_(pad) {
   const int64_t common = std::gcd(stride_, dilation_);
   distance_ = dilation_ / common;
   step_ = stride_ / common;

@@ -1,6 +1,7 @@
-// kernels/conv/depthwise/axis.h: one direction of a depthwise convolution, cut into phases. With dilation d (and stride
-// s), every (d / gcd(d, s))-th output looks at the same interleaved inputs: such a phase is an undilated convolution of
-// its own, whose neighbouring outputs lie a whole number of taps apart. Without dilation there is one phase.
+// kernels/conv/depthwise/axis.h: one direction of a depthwise convolution, cut into phases. With
+// dilation d (and stride s), every (d / gcd(d, s))-th output looks at the same interleaved inputs:
+// such a phase is an undilated convolution of its own, whose neighbouring outputs lie a whole
+// number of taps apart. Without dilation there is one phase.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_AXIS_H_
 #define RAFTER_KERNELS_CONV_DEPTHWISE_AXIS_H_
 
@@ -28,12 +29,14 @@ class Axis {
   int64_t step() const { return step_; }
   // Outputs of phase p; phases 0 … wide_phases() - 1 have one more than the others.
   int64_t outputs(int64_t phase) const { return (out_ - phase + distance_ - 1) / distance_; }
-  int64_t wide_phases() const { return out_ % distance_ == 0 || out_ < distance_ ? phases() : out_ % distance_; }
+  int64_t wide_phases() const {
+    return out_ % distance_ == 0 || out_ < distance_ ? phases() : out_ % distance_;
+  }
   // Input coordinate of the first tap of output `i` of a phase; may lie outside the image.
   int64_t input(int64_t phase, int64_t i) const { return output(phase, i) * stride_ - pad_; }
   int64_t output(int64_t phase, int64_t i) const { return phase + i * distance_; }
-  // Those of `taps` neighbouring taps, the first of which reads input coordinate `begin`, that fall inside the image.
-  // Empty: {taps, taps}.
+  // Those of `taps` neighbouring taps, the first of which reads input coordinate `begin`, that fall
+  // inside the image. Empty: {taps, taps}.
   TapRange Inside(int64_t begin, int64_t taps) const;
 
  private:

@@ -34,7 +34,8 @@ std::vector<VectorRun> SplitVectors(const Geometry& g, int lanes) {
     runs.push_back({channel, 1, flags, permuted != 0 ? few : used, used, false});
   };
   if (rest > 0 && dst_dense && src_dense && full > 0 && !g.has_residual()) {
-    runs.push_back({g.oc - lanes, 1, always, few, lanes, true});  // over the last full vector once more
+    runs.push_back(
+        {g.oc - lanes, 1, always, few, lanes, true});  // over the last full vector once more
     return runs;
   }
   if (rest > 0) partly_filled(full * lanes, rest);
@@ -43,14 +44,17 @@ std::vector<VectorRun> SplitVectors(const Geometry& g, int lanes) {
   return runs;
 }
 
-// Vectors per strip: blocked layouts go block by block; in NHWC the part of a tile that stays in L1 decides.
-int64_t StripVecs(const Geometry& g, int lanes, const MachineModel& machine) {
+bool IsDense(const Geometry& g) {
+  return g.src_layout == Layout::kNhwc && g.dst_layout == Layout::kNhwc;
+}
+
+// Vectors per strip: blocked layouts go block by block. In NHWC all channels of a pixel in one go,
+// as far as the threads have rows to share: long runs of memory are what the prefetchers like.
+int64_t StripVecs(const Geometry& g, int lanes, int64_t vecs, int64_t units, int threads) {
   const int64_t vecs_per_block = kBlock / lanes;
-  if (g.src_layout != Layout::kNhwc || g.dst_layout != Layout::kNhwc) {
-    return vecs_per_block;
-  }
-  (void)machine;
-  return std::max<int64_t>(vecs_per_block, 128 / lanes);
+  if (!IsDense(g)) return vecs_per_block;
+  const int64_t strips = units >= threads ? 1 : threads;
+  return CeilDiv(CeilDiv(vecs, strips), vecs_per_block) * vecs_per_block;
 }
 
 // The grid with the smallest largest share; ties go to splitting the rows.
@@ -70,11 +74,13 @@ double AxisPairs(const Axis& axis) {
   // Taps that fall inside, over all outputs: phases share the counting of the cost model.
   AxisShape shape;
   shape.in = axis.in(), shape.out = axis.out(), shape.kernel = axis.kernel();
-  shape.stride = axis.stride(), shape.dilation = axis.dilation(), shape.pad_begin = -axis.input(0, 0);
+  shape.stride = axis.stride(), shape.dilation = axis.dilation(),
+  shape.pad_begin = -axis.input(0, 0);
   return CountAxis(shape).pairs;
 }
 
-// A tile of C columns needs C - 1 inputs and up to 2 weights at hand, and at least 5 temporaries when it ends.
+// A tile of C columns needs C - 1 inputs and up to 2 weights at hand, and at least 5 temporaries
+// when it ends.
 int MaxColumns(int registers, int rows) {
   for (int columns = kMaxColumns; columns > 1; --columns) {
     const int inputs = columns - 1 + std::min(rows, 2);
@@ -83,43 +89,112 @@ int MaxColumns(int registers, int rows) {
   return 1;
 }
 
-int LimitedColumns(const Geometry& g, const ChannelBlocking& b) {
-  return LimitColumns(g.columns, b.columns[b.rows]);
+// Columns of a rolling tile with `rows` outputs of a column in flight: sums, one weight per row,
+// one input at least.
+int MaxRollingColumns(int registers, int rows) {
+  const int columns = std::min(kMaxColumns, (registers - std::max(rows + 1, 4)) / rows);
+  return rows == 2 ? std::min(columns, registers / 4) : columns;
 }
 
-double PredictCycles(const Geometry& g, const ChannelBlocking& b, int lanes, const MachineModel& machine) {
+// Whether inputs and outputs go through a small buffer in which pixels lie a line further apart: at
+// power-of-two distances all columns of a tile share a few L1 sets.
+bool Stages(const Geometry& g) {
+  const auto aliases = [](const Steps& s) {
+    return s.column * static_cast<int64_t>(sizeof(float)) % kStagedBytes == 0;
+  };
+  return IsDense(g) && g.multiplier == 1 && g.ic % kStagedChannels == 0 && g.rows.distance() == 1 &&
+         g.rows.dilation() == 1 && aliases(g.src) && aliases(g.dst);
+}
+
+int64_t StagedBytes(const Geometry& g, const ChannelBlocking& b) {
+  const int64_t rows = (b.tile_rows - 1) * g.rows.stride() + g.kh;
+  const int64_t pixels =
+      std::min(rows, g.rows.in()) * g.columns.in() + b.tile_rows * g.columns.out();
+  return pixels * kStagedPixel * static_cast<int64_t>(sizeof(float));
+}
+
+// Output rows per block of rolling tiles; 0: tiles should not roll.
+int64_t RollingRows(const Geometry& g) {
+  const int64_t rows = g.rows.outputs(0), step = g.rows.step();
+  if (g.kw > kMaxRollingTaps || g.kh > kMaxRollingTaps || step > g.kh ||
+      CeilDiv(g.kh, step) > kMaxRollingRows) {
+    return 0;
+  }
+  // Rows that fall into the same L1 sets.
+  const int64_t row_bytes = g.src.row * g.rows.dilation() * static_cast<int64_t>(sizeof(float));
+  if (!Stages(g) && rows > 2 * kDenseRollingRows && row_bytes % kAliasBytes == 0) return 0;
+  const int64_t most = IsDense(g) ? kDenseRollingRows : kBlockedRollingRows;
+  const int64_t block = CeilDiv(rows, CeilDiv(rows, most));
+  if (CanRoll(g.rows, block)) return block;
+  return CanRoll(g.rows, rows) ? rows : 0;
+}
+
+void ChooseTile(const Geometry& g, int registers, ChannelBlocking& b) {
+  b.tile_rows = RollingRows(g);
+  b.rolls = b.tile_rows > 0;
+  if (b.rolls) {
+    b.rows = static_cast<int>(CeilDiv(g.kh, g.rows.step()));
+    b.columns[b.rows] = MaxRollingColumns(registers, b.rows);
+    return;
+  }
+  const bool share = g.rows.step() < g.kh && g.rows.outputs(0) > 1 && g.kw <= kMaxTaps;
+  b.rows = share ? 2 : 1;
+  b.tile_rows = b.rows;
+  for (int rows = 1; rows <= b.rows; ++rows) b.columns[rows] = MaxColumns(registers, rows);
+}
+
+double PredictCycles(const Geometry& g, const ChannelBlocking& b, int lanes,
+                     const MachineModel& machine) {
   double vecs = 0;
   for (const VectorRun& run : b.vectors) vecs += static_cast<double>(run.vecs);
-  const double outputs = static_cast<double>(g.n * g.rows.out()) * static_cast<double>(g.columns.out()) * vecs;
+  const double outputs =
+      static_cast<double>(g.n * g.rows.out()) * static_cast<double>(g.columns.out()) * vecs;
   const double taps = static_cast<double>(g.n) * AxisPairs(g.rows) * AxisPairs(g.columns) * vecs;
-  const int columns = LimitedColumns(g, b);
-  const double chains = std::max(1, std::min<int>(b.rows, static_cast<int>(g.rows.outputs(0))) *
-                                        static_cast<int>(std::min<int64_t>(columns, g.columns.outputs(0))));
+  const int columns = LimitColumns(g.columns, b.columns[b.rows]);
+  const double chains =
+      std::max(1, std::min<int>(b.rows, static_cast<int>(g.rows.outputs(0))) *
+                      static_cast<int>(std::min<int64_t>(columns, g.columns.outputs(0))));
   const double fill = std::max(1.0, machine.fma_pipes * machine.fma_latency / (kOverlap * chains));
   const double fma = taps / machine.fma_pipes * fill;
   const double bytes = static_cast<double>(sizeof(float)) *
                        (outputs * lanes + static_cast<double>(g.n * g.ic * g.rows.in()) *
                                               static_cast<double>(g.columns.in()));
-  const double bandwidth = bytes <= static_cast<double>(machine.l2_bytes)   ? machine.l2_bytes_per_cycle
-                           : bytes <= static_cast<double>(machine.l3_bytes) ? machine.l3_bytes_per_cycle
-                                                                            : machine.dram_bytes_per_cycle;
+  const double bandwidth =
+      bytes <= static_cast<double>(machine.l2_bytes)   ? machine.l2_bytes_per_cycle
+      : bytes <= static_cast<double>(machine.l3_bytes) ? machine.l3_bytes_per_cycle
+                                                       : machine.dram_bytes_per_cycle;
   return std::max(fma, bytes / bandwidth) * kLosses + outputs * kOutputCycles;
 }
 
 }  // namespace
+
+bool CanRoll(const Axis& rows, int64_t block) {
+  const int64_t outputs = std::min(block, rows.outputs(rows.phases() - 1));
+  const int64_t outside = rows.Inside(rows.input(0, 0), rows.kernel()).begin;
+  return outside < rows.kernel() && (outputs - 1) * rows.step() >= outside &&
+         rows.input(0, 0) + (rows.out() - 1) * rows.stride() < rows.in();
+}
+
+RollingCounts CountRolling(const Axis& rows, int64_t first_input, int64_t outputs) {
+  const int64_t step = rows.step(), last_start = (outputs - 1) * step;
+  const TapRange inside = rows.Inside(first_input, last_start + rows.kernel());
+  return {inside.begin, outputs - (inside.begin + step - 1) / step, inside.end - 1 - last_start};
+}
 
 Isa ChannelIsa(const Geometry& g, Isa isa) {
   const bool blocks_of_8 = g.src_layout == Layout::kNchw8c || g.dst_layout == Layout::kNchw8c;
   return blocks_of_8 ? std::min(isa, Isa::kAvx2) : isa;
 }
 
-int64_t CountRowTiles(const Axis& rows, int tile_rows) {
+int64_t CountRowTiles(const Axis& rows, int64_t tile_rows) {
   const int64_t wide = rows.wide_phases(), narrow = rows.phases() - wide;
   const int64_t wide_tiles = CeilDiv(rows.outputs(0), tile_rows);
-  return wide * wide_tiles + (narrow > 0 ? narrow * CeilDiv(rows.outputs(rows.phases() - 1), tile_rows) : 0);
+  return wide * wide_tiles +
+         (narrow > 0 ? narrow * CeilDiv(rows.outputs(rows.phases() - 1), tile_rows) : 0);
 }
 
-ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineModel& machine, int threads) {
+ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineModel& machine,
+                                      int threads) {
   const jit::IsaInfo& info = jit::GetIsaInfo(isa);
   const int lanes = info.vec_lanes();
   ChannelBlocking b;
@@ -129,15 +204,17 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
     constexpr unsigned kKeep = ChannelSpec::kPermuted | ChannelSpec::kMaskedSrc;
     kept = std::max(kept, std::popcount(run.flags & kKeep));
   }
-  const bool share = g.rows.step() < g.kh && g.rows.outputs(0) > 1 && g.kw <= kMaxTaps;
-  b.rows = share ? 2 : 1;
-  for (int rows = 1; rows <= b.rows; ++rows) b.columns[rows] = MaxColumns(info.num_vecs - kept, rows);
-  b.strip_vecs = std::min(StripVecs(g, lanes, machine), std::max<int64_t>(1, b.vectors[0].vecs));
+  ChooseTile(g, info.num_vecs - kept, b);
+  const int64_t units = g.n * CountRowTiles(g.rows, b.tile_rows);
+  b.stages = b.rolls && Stages(g);
+  if (b.stages) b.staged_bytes = StagedBytes(g, b);
+  b.strip_vecs =
+      b.stages ? kStagedChannels / lanes : StripVecs(g, lanes, b.vectors[0].vecs, units, threads);
   b.strips = CeilDiv(b.vectors[0].vecs, b.strip_vecs);
-  ChooseThreads(g.n * CountRowTiles(g.rows, b.rows), threads, b);
+  ChooseThreads(units, threads, b);
   const double used = b.unit_threads * b.strip_threads;
-  b.predicted_us = PredictCycles(g, b, lanes, machine) / used / (machine.clock_ghz * 1000) + machine.call_us +
-                   (used > 1 ? machine.fork_join_us : 0);
+  b.predicted_us = PredictCycles(g, b, lanes, machine) / used / (machine.clock_ghz * 1000) +
+                   machine.call_us + (used > 1 ? machine.fork_join_us : 0);
   return b;
 }
 

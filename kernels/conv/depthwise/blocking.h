@@ -1,5 +1,5 @@
-// kernels/conv/depthwise/blocking.h: the choices of a plan: tile shapes, strips of channels, split over threads. A pure
-// function of geometry, ISA, machine model and thread count.
+// kernels/conv/depthwise/blocking.h: the choices of a plan: tile shapes, strips of channels, split
+// over threads. A pure function of geometry, ISA, machine model and thread count.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_BLOCKING_H_
 #define RAFTER_KERNELS_CONV_DEPTHWISE_BLOCKING_H_
 
@@ -9,6 +9,7 @@
 #include "jit/isa.h"
 #include "kernels/conv/depthwise/channel_spec.h"
 #include "kernels/conv/depthwise/geometry.h"
+#include "kernels/conv/depthwise/rolling.h"
 #include "runtime/machine_model.h"
 
 namespace rafter::depthwise {
@@ -17,27 +18,41 @@ namespace rafter::depthwise {
 struct VectorRun {
   int64_t first_channel = 0;  // in the first lane
   int64_t vecs = 1;
-  uint8_t flags = 0;          // of ChannelSpec
+  uint8_t flags = 0;                 // of ChannelSpec
   int src_lanes = 0, dst_lanes = 0;  // used lanes where masked or zeroed
-  bool last_block = false;    // weights come from the additional block (pack.h)
+  bool last_block = false;           // weights come from the additional block (pack.h)
 };
 
 struct ChannelBlocking {
-  std::vector<VectorRun> vectors;   // the first one is cut into strips, the others go with the last strip
+  std::vector<VectorRun>
+      vectors;  // the first one is cut into strips, the others go with the last strip
   int64_t strip_vecs = 1, strips = 1;
-  int rows = 1;                     // output rows per tile, where there are enough
-  int columns[kMaxRows + 1] = {};   // most columns of a tile by its rows
+  bool rolls = false;     // tiles roll down the image (ChannelSpec::kRolling)
+  int rows = 1;           // output rows in registers, where there are enough
+  int64_t tile_rows = 1;  // output rows per kernel call: `rows`, more where tiles roll
+  bool stages = false;    // through a buffer per thread of staged_bytes
+  int64_t staged_bytes = 0;
+  int columns[kMaxRows + 1] = {};           // most columns of a tile by its rows
   int unit_threads = 1, strip_threads = 1;  // grid of threads: row tiles x strips
   double predicted_us = 0;
 };
 
-// The lanes that the channel kernel uses; blocks of 8 channels are served by vectors of 8 on every machine.
+// The lanes that the channel kernel uses; blocks of 8 channels are served by vectors of 8 on every
+// machine.
 Isa ChannelIsa(const Geometry& g, Isa isa);
 
-ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineModel& machine, int threads);
+ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineModel& machine,
+                                      int threads);
+
+// Whether blocks of `block` output rows can be computed by tiles that roll: every output row
+// reaches an input row, and the last one of a block does not start above the image.
+bool CanRoll(const Axis& rows, int64_t block);
+
+// For `outputs` rows of one phase, the first tap of which reads input row `first_input`.
+RollingCounts CountRolling(const Axis& rows, int64_t first_input, int64_t outputs);
 
 // Tiles of `rows` output rows over all phases of an image.
-int64_t CountRowTiles(const Axis& rows, int tile_rows);
+int64_t CountRowTiles(const Axis& rows, int64_t tile_rows);
 
 }  // namespace rafter::depthwise
 

@@ -1,4 +1,5 @@
-// kernels/conv/depthwise/channel_driver.cc: executes a ChannelPlan: threads, loop nest, arguments of each kernel call.
+// kernels/conv/depthwise/channel_driver.cc: executes a ChannelPlan: threads, loop nest, arguments
+// of each kernel call.
 //
 //   for each thread: its row tiles x its strips of channels
 //     for each strip                       its weights and the inputs of a tile stay in L1
@@ -59,7 +60,16 @@ int64_t ChannelBytes(Layout layout, int64_t channel_step, int64_t c) {
 // One thread's work.
 class ChannelDriver {
  public:
-  ChannelDriver(const ChannelPlan& plan, const ConvCall& call) : plan_(plan), g_(plan.geometry_), call_(call) {}
+  // `staged`: this thread's buffer, when pixels are staged.
+  ChannelDriver(const ChannelPlan& plan, const ConvCall& call, std::byte* staged)
+      : plan_(plan),
+        g_(plan.geometry_),
+        call_(call),
+        src_steps_(plan.src_steps()),
+        dst_steps_(plan.dst_steps()),
+        src_(call.src),
+        dst_(call.dst),
+        staged_(reinterpret_cast<float*>(staged)) {}
 
   void Run(Range units, Range strips);
 
@@ -69,11 +79,19 @@ class ChannelDriver {
   void RunRowTile(int64_t unit);
   void SetSegments(int64_t first_input, int rows);
   void SetRun(const ColumnRun& run, int64_t phase);
-  void RunPieces(const RowCode& code, size_t run, const ColumnRun& tiles, int64_t phase, int64_t first_input);
+  void RunRow(int64_t rows, int64_t first_input);
+  int64_t StageInputs(int64_t n, int64_t first_input, int64_t rows);
+  void UnstageOutputs(int64_t n, int64_t first_output, int64_t rows);
+  void RunPieces(const RowCode& code, size_t run, const ColumnRun& tiles, int64_t phase,
+                 int64_t first_input);
 
   const ChannelPlan& plan_;
   const Geometry& g_;
   const ConvCall& call_;
+  const Steps src_steps_, dst_steps_;
+  const float* src_;
+  float* dst_;
+  float* const staged_;
   size_t vector_run_ = 0;
   // Bytes from the tensors' beginning to the current channels, then with the current image and row.
   int64_t src_channel_ = 0, dst_channel_ = 0, src_row_ = 0, dst_row_ = 0;
@@ -84,10 +102,10 @@ class ChannelDriver {
 void ChannelDriver::SetTensors() {
   const int64_t vec_bytes = plan_.lanes() * kFloat;
   const Axis &rows = g_.rows, &columns = g_.columns;
-  args_.src_columns = StepsOf(columns.dilation() * g_.src.column * kFloat);
-  args_.dst_columns = StepsOf(columns.distance() * g_.dst.column * kFloat);
-  args_.src_row = rows.dilation() * g_.src.row * kFloat;
-  args_.dst_row = rows.distance() * g_.dst.row * kFloat;
+  args_.src_columns = StepsOf(columns.dilation() * src_steps_.column * kFloat);
+  args_.dst_columns = StepsOf(columns.distance() * dst_steps_.column * kFloat);
+  args_.src_row = rows.dilation() * src_steps_.row * kFloat;
+  args_.dst_row = rows.distance() * dst_steps_.row * kFloat;
   const ChannelWalk src = WalkOf(g_.src_layout, g_.src.channel, vec_bytes);
   const ChannelWalk dst = WalkOf(g_.dst_layout, g_.dst.channel, vec_bytes);
   args_.src_vec = src.vec, args_.src_block = src.block;
@@ -153,11 +171,11 @@ void ChannelDriver::SetRun(const ColumnRun& run, int64_t phase) {
   const Axis& columns = g_.columns;
   const int64_t in = columns.input(phase, run.begin), out = columns.output(phase, run.begin);
   const int64_t tile = run.columns * columns.distance();
-  args_.src = Shift(call_.src, src_row_ + in * g_.src.column * kFloat);
-  args_.dst = Shift(call_.dst, dst_row_ + out * g_.dst.column * kFloat);
+  args_.src = Shift(src_, src_row_ + in * src_steps_.column * kFloat);
+  args_.dst = Shift(dst_, dst_row_ + out * dst_steps_.column * kFloat);
   args_.tiles = run.tiles;
-  args_.src_tile = tile * columns.stride() * g_.src.column * kFloat;
-  args_.dst_tile = tile * g_.dst.column * kFloat;
+  args_.src_tile = tile * columns.stride() * src_steps_.column * kFloat;
+  args_.dst_tile = tile * dst_steps_.column * kFloat;
   int next = 0;
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {
     if (g_.post_ops[op].kind != PostOpKind::kResidualAdd) continue;
@@ -169,8 +187,10 @@ void ChannelDriver::SetRun(const ColumnRun& run, int64_t phase) {
 
 void ChannelDriver::RunRowTile(int64_t unit) {
   const Axis& axis = g_.rows;
-  const int tile_rows = plan_.blocking_.rows;
-  const auto tiles_of = [&](int64_t phase) { return (axis.outputs(phase) + tile_rows - 1) / tile_rows; };
+  const int64_t tile_rows = plan_.blocking_.tile_rows;
+  const auto tiles_of = [&](int64_t phase) {
+    return (axis.outputs(phase) + tile_rows - 1) / tile_rows;
+  };
   const int64_t per_image = CountRowTiles(axis, tile_rows);
   const int64_t n = unit / per_image;
   int64_t tile = unit % per_image, phase = 0;
@@ -182,21 +202,64 @@ void ChannelDriver::RunRowTile(int64_t unit) {
     phase = wide + (tile - in_wide) / narrow_tiles, tile = (tile - in_wide) % narrow_tiles;
   }
   const int64_t first = tile * tile_rows;
-  const int rows = static_cast<int>(std::min<int64_t>(tile_rows, axis.outputs(phase) - first));
+  const int64_t rows = std::min(tile_rows, axis.outputs(phase) - first);
   const int64_t in = axis.input(phase, first), out = axis.output(phase, first);
-  src_row_ = (n * g_.src.n + in * g_.src.row) * kFloat + src_channel_;
-  dst_row_ = (n * g_.dst.n + out * g_.dst.row) * kFloat + dst_channel_;
+  if (staged_ != nullptr) {
+    src_row_ = StageInputs(n, in, rows);
+    dst_row_ = 0;
+  } else {
+    src_row_ = (n * g_.src.n + in * g_.src.row) * kFloat + src_channel_;
+    dst_row_ = (n * g_.dst.n + out * g_.dst.row) * kFloat + dst_channel_;
+  }
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {
     const Steps& s = g_.residuals[op];
     residual_row_[op] = (n * s.n + out * s.row) * kFloat + residual_channel_[op];
   }
-  SetSegments(in, rows);
+  if (plan_.blocking_.rolls) {
+    args_.rolling = CountRolling(g_.rows, in, rows);
+  } else {
+    SetSegments(in, static_cast<int>(rows));
+  }
+  RunRow(rows, in);
+  if (staged_ != nullptr) UnstageOutputs(n, out, rows);
+}
+
+// Copies the rows that `rows` output rows look at. Returns where input row `first_input` would be,
+// in bytes.
+int64_t ChannelDriver::StageInputs(int64_t n, int64_t first_input, int64_t rows) {
+  const int64_t needed = (rows - 1) * g_.rows.step() + g_.kh, width = g_.columns.in();
+  const TapRange inside = g_.rows.Inside(first_input, needed);
+  CopyArgs copy{nullptr, staged_, g_.src.column * kFloat, kStagedPixel * kFloat, width};
+  for (int64_t row = inside.begin; row < inside.end; ++row) {
+    copy.src =
+        Shift(call_.src, (n * g_.src.n + (first_input + row) * g_.src.row) * kFloat + src_channel_);
+    plan_.copy_(&copy);
+    copy.dst += width * kStagedPixel;
+  }
+  src_ = staged_;
+  dst_ = copy.dst;
+  return -inside.begin * width * kStagedPixel * kFloat;
+}
+
+void ChannelDriver::UnstageOutputs(int64_t n, int64_t first_output, int64_t rows) {
+  const int64_t width = g_.columns.out();
+  CopyArgs copy{dst_, nullptr, kStagedPixel * kFloat, g_.dst.column * kFloat, width};
+  for (int64_t row = 0; row < rows; ++row) {
+    copy.dst = Shift(call_.dst,
+                     (n * g_.dst.n + (first_output + row) * g_.dst.row) * kFloat + dst_channel_);
+    plan_.copy_(&copy);
+    copy.src += width * kStagedPixel;
+  }
+}
+
+// All columns of the row tile.
+void ChannelDriver::RunRow(int64_t rows, int64_t first_input) {
   for (int64_t column_phase = 0; column_phase < g_.columns.phases(); ++column_phase) {
     const RowCode& code = plan_.code(vector_run_, rows, column_phase);
     for (size_t run = 0; run < code.program.runs.size(); ++run) {
       SetRun(code.program.runs[run], column_phase);
       if (code.program.pieces > 1) {
-        RunPieces(code, run, code.program.runs[run], column_phase, in);
+        RunPieces(code, run, code.program.runs[run], column_phase, first_input);
       } else {
         code.kernels[run](&args_);
       }
@@ -204,8 +267,8 @@ void ChannelDriver::RunRowTile(int64_t unit) {
   }
 }
 
-// A kernel row in pieces: one call per kernel row and piece, in the order of the sum, for as many tiles as can park
-// their sums.
+// A kernel row in pieces: one call per kernel row and piece, in the order of the sum, for as many
+// tiles as can park their sums.
 void ChannelDriver::RunPieces(const RowCode& code, size_t run, const ColumnRun& all, int64_t phase,
                               int64_t first_input) {
   alignas(64) float partial[kPartialBytes / kFloat];
@@ -216,7 +279,8 @@ void ChannelDriver::RunPieces(const RowCode& code, size_t run, const ColumnRun& 
   const int64_t rows = std::max<int64_t>(1, inside.end - inside.begin);
   const bool any = inside.begin < inside.end;
   for (int64_t tile = 0; tile < all.tiles; tile += tiles_at_once) {
-    const ColumnRun part{all.begin + tile * all.columns, std::min(tiles_at_once, all.tiles - tile), all.columns};
+    const ColumnRun part{all.begin + tile * all.columns, std::min(tiles_at_once, all.tiles - tile),
+                         all.columns};
     for (int64_t row = 0; row < rows; ++row) {
       for (int64_t piece = 0; piece < pieces; ++piece) {
         SetRun(part, phase);
@@ -249,13 +313,15 @@ void ChannelDriver::Run(Range units, Range strips) {
 }
 
 void ChannelPlan::Run(const ConvCall& call) const noexcept {
-  const int64_t units = geometry_.n * CountRowTiles(geometry_.rows, blocking_.rows);
+  const int64_t units = geometry_.n * CountRowTiles(geometry_.rows, blocking_.tile_rows);
   RunOnThreads(*call.pool, std::min(call.threads, threads()), [&](int thread, int team) {
     // The planned grid when the whole team is there, else rows only.
     const int over_units = team == threads() ? blocking_.unit_threads : team;
     const int over_strips = team == threads() ? blocking_.strip_threads : 1;
-    ChannelDriver(*this, call).Run(SplitRange(units, over_units, thread / over_strips),
-                                   SplitRange(blocking_.strips, over_strips, thread % over_strips));
+    std::byte* staged = blocking_.stages ? call.scratch + thread * blocking_.staged_bytes : nullptr;
+    ChannelDriver(*this, call, staged)
+        .Run(SplitRange(units, over_units, thread / over_strips),
+             SplitRange(blocking_.strips, over_strips, thread % over_strips));
   });
 }
 

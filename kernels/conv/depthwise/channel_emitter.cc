@@ -1,5 +1,5 @@
-// kernels/conv/depthwise/channel_emitter.cc: loops over tiles, vectors, segments, rows, taps. Which input is in
-// which register is decided while emitting: names rotate, nothing is moved.
+// kernels/conv/depthwise/channel_emitter.cc: loops over tiles, vectors, segments, rows, taps. Which
+// input is in which register is decided while emitting: names rotate, nothing is moved.
 #include "kernels/conv/depthwise/channel_emitter.h"
 
 #include <algorithm>
@@ -66,21 +66,24 @@ ChannelEmitter::ChannelEmitter(jit::Assembler& a, const ChannelSpec& spec)
       vecs_left_(pool_.Take()),
       half_(pool_.Take()),
       scratch_(pool_.Take()) {
+  started_.resize(spec_.columns);
   int next = a_.isa().num_vecs;
   if (spec_.has(ChannelSpec::kPermuted)) permutation_ = a_.vec(--next);
   if (spec_.has(ChannelSpec::kMaskedSrc)) src_mask_ = a_.vec(--next);
   const int temps = next - num_accs();
-  if (temps < jit::kPostOpTemps + 1) {
+  if (temps <
+      std::max<int>(jit::kPostOpTemps, spec_.has(ChannelSpec::kRolling) ? spec_.rows + 1 : 2)) {
     throw std::length_error("the tile has more accumulators than registers");
   }
-  num_weights_ = std::min<int>(spec_.rows, temps >= 6 ? 2 : 1);
+  num_weights_ =
+      spec_.has(ChannelSpec::kRolling) ? spec_.rows : std::min<int>(spec_.rows, temps >= 6 ? 2 : 1);
   num_inputs_ = temps - num_weights_;
 }
 
 void ChannelEmitter::Emit() {
   Label next_tile, next_vector;
   a_.EnterKernel();
-  if (spec_.rows > 1) a_.mov(weights_rows_, ARG(weights_rows));
+  if (spec_.rows > 1 && !spec_.has(ChannelSpec::kRolling)) a_.mov(weights_rows_, ARG(weights_rows));
   a_.L(next_tile);
   StartVector();
   a_.L(next_vector);
@@ -121,29 +124,36 @@ void ChannelEmitter::StartVector() {
   }
 }
 
-void ChannelEmitter::LoadColumnSteps(size_t offset) {
+// The distances that rows of `columns` columns need.
+void ChannelEmitter::LoadColumnSteps(size_t offset, int columns) {
   const auto step = [&](size_t field) { return arg(offset + field); };
-  a_.mov(by_1_, step(offsetof(ColumnSteps, by_1)));
-  a_.mov(by_3_, step(offsetof(ColumnSteps, by_3)));
-  a_.mov(by_5_, step(offsetof(ColumnSteps, by_5)));
-  a_.mov(by_7_, step(offsetof(ColumnSteps, by_7)));
+  if (columns > 1) a_.mov(by_1_, step(offsetof(ColumnSteps, by_1)));
+  if (columns > 3) a_.mov(by_3_, step(offsetof(ColumnSteps, by_3)));
+  if (columns > 5) a_.mov(by_5_, step(offsetof(ColumnSteps, by_5)));
+  if (columns > 7) a_.mov(by_7_, step(offsetof(ColumnSteps, by_7)));
 }
 
 void ChannelEmitter::EmitVector() {
-  LoadColumnSteps(offsetof(ChannelArgs, src_columns));
+  LoadColumnSteps(offsetof(ChannelArgs, src_columns), spec_.window());
   if (spec_.has(ChannelSpec::kPermuted)) {
     a_.mov(scratch_, ARG(lanes_now));
     a_.mov(src_, ARG(src));
     a_.add(src_, a_.ptr[scratch_ + static_cast<int>(offsetof(LaneSource, src))]);
     a_.vmovups(permutation_, a_.ptr[scratch_ + static_cast<int>(offsetof(LaneSource, lanes))]);
   }
-  if (spec_.has(ChannelSpec::kMaskedSrc)) {
-    a_.mov(scratch_, ARG(src_mask));
-    a_.LoadTailMask(a_.ptr[scratch_], src_mask_);
-  }
+  if (spec_.has(ChannelSpec::kMaskedSrc)) LoadSrcMask();
   StartSums();
+  if (spec_.has(ChannelSpec::kRolling)) {
+    EmitRolling();
+    return;
+  }
   for (int segment = 0; segment < 2 * spec_.rows - 1; ++segment) EmitSegment(segment);
   FinishSums();
+}
+
+void ChannelEmitter::LoadSrcMask() {
+  a_.mov(scratch_, ARG(src_mask));
+  a_.LoadTailMask(a_.ptr[scratch_], src_mask_);
 }
 
 void ChannelEmitter::EmitSegment(int index) {
@@ -158,8 +168,10 @@ void ChannelEmitter::EmitSegment(int index) {
   a_.add(row_, src_);
   a_.mov(row_weights_, arg(at + offsetof(Segment, weights)));
   a_.add(row_weights_, weights_);
+  std::vector<RowUse> uses;
+  for (int row = first; row <= last; ++row) uses.push_back({row, first - row, false});
   a_.L(next_row);
-  EmitRow(first, last);
+  EmitRow(uses);
   a_.add(row_, ARG(src_row));
   a_.add(row_weights_, spec_.kw * kTapBytes);
   a_.dec(rows_left_);
@@ -167,11 +179,33 @@ void ChannelEmitter::EmitSegment(int index) {
   a_.L(done);
 }
 
-// One input row for the output rows first … last.
-void ChannelEmitter::EmitRow(int first, int last) {
+// The tile rolls down the image (rolling.h). Registers that count segments serve the rows.
+void ChannelEmitter::EmitRolling() {
+  const Reg64 &src_row = weights_rows_, &dst_row = row_weights_;
+  a_.mov(src_row, ARG(src_row));
+  a_.mov(dst_row, ARG(dst_now));
+  a_.mov(row_, src_);
+  StartResidualRows();
+  Rolling rolling;
+  rolling.kh = spec_.kh, rolling.stride = spec_.row_stride, rolling.slots = spec_.rows;
+  rolling.row = row_, rolling.row_step = src_row, rolling.counter = rows_left_,
+  rolling.scratch = scratch_;
+  rolling.counts = offsetof(ChannelArgs, rolling);
+  rolling.emit_row = [this](const std::vector<RowUse>& uses) { EmitRow(uses); };
+  rolling.finish_row = [this](int row) { FinishRollingRow(row); };
+  rolling.Emit(a_);
+}
+
+void ChannelEmitter::EmitRow(const std::vector<RowUse>& uses) {
   held_.assign(num_inputs_, -1);
   cursor_ = {row_, column_, 0, true};
-  for (int tap = 0; tap < spec_.kw; ++tap) EmitTap(tap, first, last);
+  std::fill(started_.begin(), started_.end(), false);
+  for (int tap = 0; tap < spec_.kw; ++tap) EmitTap(tap, uses);
+  for (const RowUse& use : uses) {
+    for (int column = 0; use.starts && column < spec_.columns; ++column) {
+      if (!started_[column]) a_.Zero(acc(use.slot, column));  // none of its taps lies inside
+    }
+  }
 }
 
 bool ChannelEmitter::HasTap(int column, int tap) const {
@@ -180,28 +214,39 @@ bool ChannelEmitter::HasTap(int column, int tap) const {
   return at >= spec_.skip_first && at < spec_.window() - spec_.skip_last;
 }
 
-// One kernel column: its weights once, its inputs from registers where an earlier column has loaded them.
-void ChannelEmitter::EmitTap(int tap, int first, int last) {
+// One kernel column: its weights once, its inputs from registers where an earlier column has loaded
+// them.
+void ChannelEmitter::EmitTap(int tap, const std::vector<RowUse>& uses) {
   std::vector<int> columns;
   for (int column = 0; column < spec_.columns; ++column) {
     if (HasTap(column, tap)) columns.push_back(column);
   }
-  if (columns.empty()) return;
-  const bool in_registers = columns.size() > 1;
-  const auto weight = [&](int row) { return a_.ptr[WeightAt(row - first, tap)]; };
-  for (int row = first; in_registers && row <= last && row - first < num_weights_; ++row) {
-    a_.vmovups(temp(num_inputs_ + row - first), weight(row));
-  }
+  const int in_registers =
+      columns.size() > 1 ? std::min<int>(num_weights_, static_cast<int>(uses.size())) : 0;
+  const auto weight = [&](int i) {
+    return a_.ptr[WeightsAt(uses[i].kernel_row) + tap * kTapBytes];
+  };
+  for (int i = 0; i < in_registers; ++i) a_.vmovups(temp(num_inputs_ + i), weight(i));
   for (int column : columns) {
     const Xmm x = Input(column * spec_.stride + tap, tap);
-    for (int row = first; row <= last; ++row) {
-      if (in_registers && row - first < num_weights_) {
-        a_.vfmadd231ps(acc(row, column), x, temp(num_inputs_ + row - first));
+    for (int i = 0; i < static_cast<int>(uses.size()); ++i) {
+      const Xmm sum = acc(uses[i].slot, column), w = temp(num_inputs_ + i);
+      const bool mul = uses[i].starts && !started_[column];
+      if (i < in_registers) {
+        mul ? a_.vmulps(sum, x, w) : a_.vfmadd231ps(sum, x, w);
       } else {
-        a_.vfmadd231ps(acc(row, column), x, weight(row));
+        mul ? a_.vmulps(sum, x, weight(i)) : a_.vfmadd231ps(sum, x, weight(i));
       }
     }
+    started_[column] = true;
   }
+}
+
+// The weights of a kernel row: by its number while the tile rolls, else relative to that of the
+// segment's first output.
+Xbyak::RegExp ChannelEmitter::WeightsAt(int kernel_row) const {
+  if (spec_.has(ChannelSpec::kRolling)) return weights_ + kernel_row * spec_.kw * kTapBytes;
+  return kernel_row == 0 ? Xbyak::RegExp(row_weights_) : row_weights_ + weights_rows_ * -kernel_row;
 }
 
 // The register that holds window column `at`, loaded if it is in none.
@@ -224,7 +269,8 @@ int ChannelEmitter::VictimFor(int at, int tap) const {
   return victim;
 }
 
-// When window column `held` is used next after column `at` at `tap`, in steps of (tap, output column).
+// When window column `held` is used next after column `at` at `tap`, in steps of (tap, output
+// column).
 int ChannelEmitter::NextUse(int held, int at, int tap) const {
   const int now = tap * spec_.columns + (spec_.stride > 0 ? (at - tap) / spec_.stride : 0);
   for (int later = tap; later < spec_.kw; ++later) {
@@ -272,23 +318,32 @@ Xbyak::RegExp ChannelEmitter::ColumnAt(RowCursor& cursor, int column) {
   }
   const Reg64& from = base > 0 ? cursor.base : cursor.start;
   switch (column - base) {
-    case 0: return from;
-    case 1: case 2: case 4: case 8: return from + by_1_ * (column - base);
-    case 3: return from + by_3_;
-    case 6: return from + by_3_ * 2;
-    case 5: return from + by_5_;
-    default: return from + by_7_;
+    case 0:
+      return from;
+    case 1:
+    case 2:
+    case 4:
+    case 8:
+      return from + by_1_ * (column - base);
+    case 3:
+      return from + by_3_;
+    case 6:
+      return from + by_3_ * 2;
+    case 5:
+      return from + by_5_;
+    default:
+      return from + by_7_;
   }
 }
 
-// Address of the weights of `tap` for the output row `row_distance` behind the first one of the segment.
-Xbyak::RegExp ChannelEmitter::WeightAt(int row_distance, int tap) const {
-  switch (row_distance) {
-    case 0: return row_weights_ + tap * kTapBytes;
-    case 1: case 2: return row_weights_ + weights_rows_ * row_distance + tap * kTapBytes;
-    default:
-      a_.lea(scratch_, a_.ptr[row_weights_ + weights_rows_]);
-      return scratch_ + weights_rows_ * 2 + tap * kTapBytes;
+// Residuals follow the outputs from row to row.
+void ChannelEmitter::StartResidualRows() {
+  int op = 0;
+  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
+    if (static_cast<PostOpKind>(ops & 0xff) != PostOpKind::kResidualAdd) continue;
+    const size_t at = op * sizeof(float*);
+    a_.mov(scratch_, arg(offsetof(ChannelArgs, residual_now) + at));
+    a_.mov(arg(offsetof(ChannelArgs, residual_row_now) + at), scratch_);
   }
 }
 
@@ -297,19 +352,22 @@ void ChannelEmitter::Advance(size_t pointer, size_t step) {
   a_.add(arg(pointer), scratch_);
 }
 
-// The next vector lies behind this one; behind a block of 16 channels the distances of the layout come on top.
+// The next vector lies behind this one; behind a block of 16 channels the distances of the layout
+// come on top.
 void ChannelEmitter::NextVector() {
   Label same_block;
   a_.add(src_, ARG(src_vec));
   a_.add(weights_, vec_bytes());
   Advance(offsetof(ChannelArgs, dst_now), offsetof(ChannelArgs, dst_vec));
-  if (spec_.has(ChannelSpec::kPermuted)) a_.add(ARG(lanes_now), static_cast<int>(sizeof(LaneSource)));
+  if (spec_.has(ChannelSpec::kPermuted))
+    a_.add(ARG(lanes_now), static_cast<int>(sizeof(LaneSource)));
   std::vector<size_t> residuals;
   int op = 0;
   for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
     const size_t at = op * sizeof(float*);
     const auto kind = static_cast<PostOpKind>(ops & 0xff);
-    if (kind == PostOpKind::kChannelScale) a_.add(arg(offsetof(ChannelArgs, scale_now) + at), vec_bytes());
+    if (kind == PostOpKind::kChannelScale)
+      a_.add(arg(offsetof(ChannelArgs, scale_now) + at), vec_bytes());
     if (kind != PostOpKind::kResidualAdd) continue;
     Advance(offsetof(ChannelArgs, residual_now) + at, offsetof(ChannelArgs, residual_vec) + at);
     residuals.push_back(at);

@@ -1,5 +1,6 @@
-// kernels/conv/depthwise/channel_emitter.h: emits the channel kernel of a ChannelSpec. channel_emitter.cc: loops,
-// segments and rows; channel_store_emitter.cc: what happens to complete sums.
+// kernels/conv/depthwise/channel_emitter.h: emits the channel kernel of a ChannelSpec.
+// channel_emitter.cc: loops, segments and rows; channel_store_emitter.cc: what happens to complete
+// sums.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_CHANNEL_EMITTER_H_
 #define RAFTER_KERNELS_CONV_DEPTHWISE_CHANNEL_EMITTER_H_
 
@@ -11,6 +12,7 @@
 #include "jit/compiled_kernel.h"
 #include "jit/reg_pool.h"
 #include "kernels/conv/depthwise/channel_spec.h"
+#include "kernels/conv/depthwise/rolling.h"
 
 namespace rafter::depthwise {
 
@@ -29,8 +31,8 @@ class ChannelEmitter {
   // Where the columns of a row are: one base, moved on where a column is out of reach.
   struct RowCursor {
     jit::Reg64 start, base;
-    int column = 0;          // of base
-    bool at_start = true;    // base is not set yet
+    int column = 0;        // of base
+    bool at_start = true;  // base is not set yet
   };
 
   jit::Xmm acc(int row, int column) const { return a_.vec(row * spec_.columns + column); }
@@ -42,17 +44,20 @@ class ChannelEmitter {
   // channel_emitter.cc
   void EmitVector();
   void StartVector();
-  void LoadColumnSteps(size_t offset);
+  void LoadColumnSteps(size_t offset, int columns);
+  void LoadSrcMask();
   void EmitSegment(int index);
-  void EmitRow(int first, int last);
-  void EmitTap(int tap, int first, int last);
+  void EmitRolling();
+  void EmitRow(const std::vector<RowUse>& uses);
+  void EmitTap(int tap, const std::vector<RowUse>& uses);
+  Xbyak::RegExp WeightsAt(int kernel_row) const;
   bool HasTap(int column, int tap) const;
   jit::Xmm Input(int column, int tap);
   int VictimFor(int column, int tap) const;
   int NextUse(int column, int column_now, int tap) const;
   void LoadInput(const jit::Xmm& x, int column);
   Xbyak::RegExp ColumnAt(RowCursor& cursor, int column);
-  Xbyak::RegExp WeightAt(int row_distance, int tap) const;
+  void StartResidualRows();
   void NextVector();
   void NextTile();
   void Advance(size_t pointer, size_t step);
@@ -60,28 +65,31 @@ class ChannelEmitter {
   // channel_store_emitter.cc
   void StartSums();
   void FinishSums();
+  void FinishRollingRow(int row);
   void StorePartial();
-  void AddBias();
-  void ApplyPostOps();
-  void AddResidual(int op);
-  void ApplyChannelScale(int op);
-  void StoreOutput();
+  void AddBias(int first, int last);
+  void ApplyPostOps(int first, int last);
+  void AddResidual(int op, int first, int last);
+  void ApplyChannelScale(int op, int first, int last);
+  void StoreOutput(int first, int last);
   template <typename EmitAccess>
-  void ForEachOutput(const jit::Address& tensor, size_t columns, const jit::Address& row,
-                     const EmitAccess& emit);
+  void ForEachOutput(int first, int last, const Xbyak::Operand& tensor, size_t columns,
+                     const jit::Address& row, const EmitAccess& emit);
 
   jit::Assembler& a_;
   const ChannelSpec spec_;
-  // Vector registers behind the accumulators: inputs, weights, then those that stay for a whole vector.
+  // Vector registers behind the accumulators: inputs, weights, then those that stay for a whole
+  // vector.
   int num_inputs_ = 0, num_weights_ = 0;
   jit::Xmm permutation_, src_mask_;
   // Which column each input register holds while a row is emitted; -1: none.
   std::vector<int> held_;
   RowCursor cursor_;
+  std::vector<bool> started_;  // by column: whether the input row has added to its sums
 
   jit::RegPool pool_;
-  const jit::Reg64 src_, weights_, row_, column_, by_1_, by_3_, by_5_, by_7_, row_weights_, weights_rows_,
-      rows_left_, vecs_left_, half_, scratch_;
+  const jit::Reg64 src_, weights_, row_, column_, by_1_, by_3_, by_5_, by_7_, row_weights_,
+      weights_rows_, rows_left_, vecs_left_, half_, scratch_;
 };
 
 }  // namespace rafter::depthwise

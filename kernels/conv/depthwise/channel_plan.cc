@@ -34,7 +34,8 @@ ChannelPlan::ChannelPlan(const ConvProblem& problem, const PlanContext& context)
       blocking_(ChooseChannelBlocking(geometry_, isa_, *context.machine, context.threads)),
       weights_(LayOutBlocks(geometry_.oc, geometry_.taps())) {}
 
-Result<std::unique_ptr<ConvPlan>> ChannelPlan::Make(const ConvProblem& problem, const PlanContext& context) {
+Result<std::unique_ptr<ConvPlan>> ChannelPlan::Make(const ConvProblem& problem,
+                                                    const PlanContext& context) {
   std::unique_ptr<ChannelPlan> plan(new ChannelPlan(problem, context));
   if (Status status = plan->Compile(); !status.ok()) return status;
   plan->ListLanes();
@@ -50,17 +51,50 @@ Status ChannelPlan::Compile() {
       code_of_run_.push_back(code_of_run_[static_cast<size_t>(same - done.begin())]);
     } else {
       code_of_run_.push_back(codes_.size());
-      for (int rows = 1; rows <= blocking_.rows; ++rows) {
-        for (int64_t phase = 0; phase < geometry_.columns.phases(); ++phase) {
-          Result<RowCode> code = MakeRowCode(run.flags, rows, phase);
-          if (!code.ok()) return code.status();
-          codes_.push_back(std::move(code).value());
-        }
-      }
+      if (Status status = AddCodes(run.flags); !status.ok()) return status;
     }
     done.push_back(run.flags);
   }
+  if (!blocking_.stages) return {};
+  Result<jit::KernelPtr> copy = GetCopyKernel(isa_, kStagedChannels * kFloat);
+  if (!copy.ok()) return copy.status();
+  kernels_.push_back(*copy);
+  copy_ = (*copy)->entry<CopyFunction>();
   return {};
+}
+
+Status ChannelPlan::AddCodes(uint8_t flags) {
+  for (int rows = blocking_.rolls ? blocking_.rows : 1; rows <= blocking_.rows; ++rows) {
+    for (int64_t phase = 0; phase < geometry_.columns.phases(); ++phase) {
+      Result<RowCode> code = MakeRowCode(flags, rows, phase);
+      if (!code.ok()) return code.status();
+      codes_.push_back(std::move(code).value());
+    }
+  }
+  return {};
+}
+
+Steps ChannelPlan::src_steps() const {
+  if (!blocking_.stages) return geometry_.src;
+  return {0, 1, geometry_.columns.in() * kStagedPixel, kStagedPixel};
+}
+
+Steps ChannelPlan::dst_steps() const {
+  if (!blocking_.stages) return geometry_.dst;
+  return {0, 1, geometry_.columns.out() * kStagedPixel, kStagedPixel};
+}
+
+// Whether neighbouring outputs, and residuals, lie as far apart as neighbouring columns of the
+// window.
+bool ChannelPlan::HasSameSteps() const {
+  const Geometry& g = geometry_;
+  const int64_t step = g.columns.dilation() * src_steps().column;
+  bool same = g.columns.distance() * dst_steps().column == step;
+  for (size_t op = 0; op < g.post_ops.size(); ++op) {
+    if (g.post_ops[op].kind != PostOpKind::kResidualAdd) continue;
+    same = same && g.columns.distance() * g.residuals[op].column == step;
+  }
+  return same;
 }
 
 Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase) {
@@ -79,7 +113,13 @@ Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase)
       spec.stride = spec.columns > 1 ? static_cast<uint8_t>(geometry_.columns.step()) : 0;
       spec.rows = static_cast<uint8_t>(rows);
       spec.skip_first = skip.first, spec.skip_last = skip.last;
-      spec.flags = flags | (pieces > 1 ? ChannelSpec::kPartial : 0);
+      spec.flags = flags | (pieces > 1 ? ChannelSpec::kPartial : 0) |
+                   (HasSameSteps() ? ChannelSpec::kSameSteps : 0);
+      if (blocking_.rolls) {
+        spec.flags |= ChannelSpec::kRolling;
+        spec.kh = static_cast<uint8_t>(geometry_.kh);
+        spec.row_stride = static_cast<uint8_t>(geometry_.rows.step());
+      }
       for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
         spec.post_ops |= static_cast<uint64_t>(geometry_.post_ops[i].kind) << (8 * i);
       }
@@ -87,7 +127,7 @@ Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase)
       if (!kernel.ok()) return kernel.status();
       code.kernels.push_back(*kernel);
       const int64_t outputs = code.program.runs[run].tiles * spec.columns * rows;
-      if (outputs > main_tiles_) main_tiles_ = outputs, main_kernel_ = kernels_.back().get();
+      if (outputs >= main_tiles_) main_tiles_ = outputs, main_kernel_ = kernels_.back().get();
     }
   }
   return code;
@@ -100,7 +140,8 @@ Result<ChannelFunction*> ChannelPlan::Kernel(const ChannelSpec& spec) {
   return (*kernel)->entry<ChannelFunction>();
 }
 
-// Several outputs per input channel: which inputs each vector of outputs loads, and how it spreads them.
+// Several outputs per input channel: which inputs each vector of outputs loads, and how it spreads
+// them.
 void ChannelPlan::ListLanes() {
   if (geometry_.multiplier == 1) return;
   const int64_t m = geometry_.multiplier, width = lanes();
@@ -143,11 +184,16 @@ std::string ChannelPlan::Describe() const {
   const auto line = [&](const std::string& s) { text += s + "\n"; };
   line("lanes: channels, " + std::to_string(lanes()) + " per vector");
   line("tile: at most " + std::to_string(b.rows) + " rows x " +
-       std::to_string(LimitColumns(geometry_.columns, b.columns[b.rows])) + " columns of outputs");
+       std::to_string(LimitColumns(geometry_.columns, b.columns[b.rows])) + " columns of outputs" +
+       (b.rolls ? ", rolling down " + std::to_string(b.tile_rows) + " rows" : ""));
   line("order of the sum: kernel rows, kernel columns");
-  line("strips: " + std::to_string(b.strips) + " of " + std::to_string(b.strip_vecs * lanes()) + " channels");
-  line("threads: " + std::to_string(b.unit_threads) + " over rows x " + std::to_string(b.strip_threads) +
-       " over strips");
+  line("strips: " + std::to_string(b.strips) + " of " + std::to_string(b.strip_vecs * lanes()) +
+       " channels");
+  if (b.stages)
+    line("staged: pixels at a power-of-two distance are copied through " +
+         std::to_string(b.staged_bytes) + " bytes");
+  line("threads: " + std::to_string(b.unit_threads) + " over rows x " +
+       std::to_string(b.strip_threads) + " over strips");
   std::vector<std::string> names;
   for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
   std::sort(names.begin(), names.end());

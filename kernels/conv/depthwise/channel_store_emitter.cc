@@ -1,5 +1,6 @@
-// kernels/conv/depthwise/channel_store_emitter.cc: where the sums of a vector begin, and what happens when they are
-// complete: bias, post-ops, store. Registers of inputs and weights are free by then and serve as temporaries.
+// kernels/conv/depthwise/channel_store_emitter.cc: where the sums of a vector begin, and what
+// happens when they are complete: bias, post-ops, store. Registers of inputs and weights are free
+// by then and serve as temporaries.
 #include <cstddef>
 
 #include "jit/post_op_emitter.h"
@@ -39,11 +40,28 @@ void ChannelEmitter::FinishSums() {
     a_.jmp(done, a_.T_NEAR);
   }
   a_.L(finish);
-  AddBias();
-  ApplyPostOps();
-  StoreOutput();
+  const int last = spec_.rows - 1;
+  AddBias(0, last);
+  ApplyPostOps(0, last);
+  StoreOutput(0, last);
   a_.L(done);
   if (spec_.has(ChannelSpec::kPartial)) a_.add(ARG(partial), num_accs() * vec_bytes());
+}
+
+// One output row of a rolling tile; pointers move on to the next one.
+void ChannelEmitter::FinishRollingRow(int row) {
+  AddBias(row, row);
+  ApplyPostOps(row, row);
+  StoreOutput(row, row);
+  a_.add(row_weights_, ARG(dst_row));
+  int op = 0;
+  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
+    if (static_cast<PostOpKind>(ops & 0xff) != PostOpKind::kResidualAdd) continue;
+    Advance(offsetof(ChannelArgs, residual_row_now) + op * sizeof(float*),
+            offsetof(ChannelArgs, residual_row) + op * sizeof(int64_t));
+  }
+  if (!spec_.has(ChannelSpec::kSameSteps))
+    LoadColumnSteps(offsetof(ChannelArgs, src_columns), spec_.window());
 }
 
 void ChannelEmitter::StorePartial() {
@@ -52,55 +70,64 @@ void ChannelEmitter::StorePartial() {
 }
 
 // The biases of a block lie in front of its weights.
-void ChannelEmitter::AddBias() {
-  a_.vmovups(temp(0), a_.ptr[weights_ - static_cast<int>(kBlock * sizeof(float))]);
-  for (int i = 0; i < num_accs(); ++i) a_.vaddps(a_.vec(i), a_.vec(i), temp(0));
+void ChannelEmitter::AddBias(int first, int last) {
+  const Address bias = a_.ptr[weights_ - static_cast<int>(kBlock * sizeof(float))];
+  for (int i = first * spec_.columns; i < (last + 1) * spec_.columns; ++i)
+    a_.vaddps(a_.vec(i), a_.vec(i), bias);
 }
 
-void ChannelEmitter::ApplyPostOps() {
+// Output rows first … last of the tile.
+void ChannelEmitter::ApplyPostOps(int first, int last) {
   std::vector<Xmm> values;
-  for (int i = 0; i < num_accs(); ++i) values.push_back(a_.vec(i));
+  for (int i = first * spec_.columns; i < (last + 1) * spec_.columns; ++i)
+    values.push_back(a_.vec(i));
   const jit::PostOpTemps temps = {temp(0), temp(1), temp(2), temp(3)};
   int op = 0;
   for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
     const auto kind = static_cast<PostOpKind>(ops & 0xff);
     if (kind == PostOpKind::kResidualAdd) {
-      AddResidual(op);
+      AddResidual(op, first, last);
     } else if (kind == PostOpKind::kChannelScale) {
-      ApplyChannelScale(op);
+      ApplyChannelScale(op, first, last);
     } else {
       a_.mov(scratch_, ARG(post_params));
-      jit::ApplyPostOp(a_, kind, values, temps, scratch_ + op * 2 * static_cast<int>(sizeof(float)));
+      jit::ApplyPostOp(a_, kind, values, temps,
+                       scratch_ + op * 2 * static_cast<int>(sizeof(float)));
     }
   }
 }
 
-void ChannelEmitter::ApplyChannelScale(int op) {
+void ChannelEmitter::ApplyChannelScale(int op, int first, int last) {
   a_.mov(scratch_, arg(offsetof(ChannelArgs, scale_now) + op * sizeof(float*)));
   a_.vmovups(temp(0), a_.ptr[scratch_]);
-  for (int i = 0; i < num_accs(); ++i) a_.vmulps(a_.vec(i), a_.vec(i), temp(0));
+  for (int i = first * spec_.columns; i < (last + 1) * spec_.columns; ++i)
+    a_.vmulps(a_.vec(i), a_.vec(i), temp(0));
 }
 
 template <typename EmitAccess>
-void ChannelEmitter::ForEachOutput(const Address& tensor, size_t columns, const Address& row,
-                                   const EmitAccess& emit) {
-  LoadColumnSteps(columns);
-  a_.mov(row_, tensor);
-  for (int r = 0; r < spec_.rows; ++r) {
-    if (r > 0) a_.add(row_, row);
-    RowCursor cursor{row_, column_, 0, true};
+void ChannelEmitter::ForEachOutput(int first, int last, const Xbyak::Operand& tensor,
+                                   size_t columns, const Address& row, const EmitAccess& emit) {
+  // row_ stays with the input while the tile rolls.
+  const Reg64& at = spec_.has(ChannelSpec::kRolling) ? scratch_ : row_;
+  if (!spec_.has(ChannelSpec::kSameSteps)) LoadColumnSteps(columns, spec_.columns);
+  a_.mov(at, tensor);
+  for (int r = first; r <= last; ++r) {
+    if (r > first) a_.add(at, row);
+    RowCursor cursor{at, column_, 0, true};
     for (int c = 0; c < spec_.columns; ++c) emit(a_.ptr[ColumnAt(cursor, c)], acc(r, c));
   }
 }
 
-void ChannelEmitter::AddResidual(int op) {
+void ChannelEmitter::AddResidual(int op, int first, int last) {
   const size_t at = op * sizeof(int64_t);
   const bool masked = spec_.has(ChannelSpec::kMaskedDst);
+  const size_t now = spec_.has(ChannelSpec::kRolling) ? offsetof(ChannelArgs, residual_row_now)
+                                                      : offsetof(ChannelArgs, residual_now);
   if (masked) {
     a_.mov(scratch_, ARG(dst_mask));
     a_.LoadTailMask(a_.ptr[scratch_], temp(1));
   }
-  ForEachOutput(arg(offsetof(ChannelArgs, residual_now) + at),
+  ForEachOutput(first, last, arg(now + at),
                 offsetof(ChannelArgs, residual_columns) + op * sizeof(ColumnSteps),
                 arg(offsetof(ChannelArgs, residual_row) + at),
                 [&](const Address& address, const Xmm& value) {
@@ -113,21 +140,30 @@ void ChannelEmitter::AddResidual(int op) {
                 });
 }
 
-void ChannelEmitter::StoreOutput() {
-  const bool masked = spec_.has(ChannelSpec::kMaskedDst), zeroed = spec_.has(ChannelSpec::kZeroedDst);
+void ChannelEmitter::StoreOutput(int first, int last) {
+  const bool masked = spec_.has(ChannelSpec::kMaskedDst),
+             zeroed = spec_.has(ChannelSpec::kZeroedDst);
   if (masked || zeroed) {
     a_.mov(scratch_, ARG(dst_mask));
     a_.LoadTailMask(a_.ptr[scratch_], temp(0));
   }
-  ForEachOutput(ARG(dst_now), offsetof(ChannelArgs, dst_columns), ARG(dst_row),
-                [&](const Address& address, const Xmm& value) {
-                  if (zeroed) a_.ZeroBehindTail(value, temp(0));
-                  if (masked) {
-                    a_.StoreTail(address, value, temp(0));
-                  } else {
-                    a_.vmovups(address, value);
-                  }
-                });
+  const auto store = [&](const Address& address, const Xmm& value) {
+    if (zeroed) a_.ZeroBehindTail(value, temp(0));
+    if (masked) {
+      a_.StoreTail(address, value, temp(0));
+    } else {
+      a_.vmovups(address, value);
+    }
+  };
+  const size_t columns = offsetof(ChannelArgs, dst_columns);
+  if (spec_.has(ChannelSpec::kRolling)) {
+    ForEachOutput(first, last, row_weights_, columns, ARG(dst_row), store);
+  } else {
+    ForEachOutput(first, last, ARG(dst_now), columns, ARG(dst_row), store);
+  }
+  // An opmask register holds one mask: that of the outputs has replaced the one of the inputs.
+  if ((masked || zeroed) && spec_.has(ChannelSpec::kRolling) && spec_.has(ChannelSpec::kMaskedSrc))
+    LoadSrcMask();
 }
 
 #undef ARG

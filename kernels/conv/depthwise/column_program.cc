@@ -12,7 +12,8 @@ namespace {
 
 constexpr int64_t kMaxWindow = std::numeric_limits<uint8_t>::max();
 
-// Builds one program, tile by tile at the ends of the row and in one step where all taps lie inside.
+// Builds one program, tile by tile at the ends of the row and in one step where all taps lie
+// inside.
 class Builder {
  public:
   Builder(const Axis& axis, int64_t phase, int max_columns) : axis_(axis), phase_(phase) {
@@ -54,7 +55,8 @@ class Builder {
       const int64_t window = (columns - 1) * axis_.step() + PieceTaps(axis_.kernel(), piece);
       const int64_t begin = axis_.input(phase_, Begin(tile)) + piece * kMaxTaps * axis_.dilation();
       const TapRange inside = axis_.Inside(begin, window);
-      skips.push_back({static_cast<uint8_t>(inside.begin), static_cast<uint8_t>(window - inside.end)});
+      skips.push_back(
+          {static_cast<uint8_t>(inside.begin), static_cast<uint8_t>(window - inside.end)});
     }
     if (!program_.runs.empty() && program_.runs.back().columns == columns &&
         std::equal(skips.begin(), skips.end(), program_.skips.end() - program_.pieces)) {

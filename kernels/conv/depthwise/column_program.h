@@ -1,5 +1,6 @@
-// kernels/conv/depthwise/column_program.h: how the outputs of a row (of one phase) are cut into tiles, and which
-// columns of each tile's window lie outside the image. Neighbouring tiles that need the same code form a run.
+// kernels/conv/depthwise/column_program.h: how the outputs of a row (of one phase) are cut into
+// tiles, and which columns of each tile's window lie outside the image. Neighbouring tiles that
+// need the same code form a run.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_COLUMN_PROGRAM_H_
 #define RAFTER_KERNELS_CONV_DEPTHWISE_COLUMN_PROGRAM_H_
 
@@ -18,15 +19,15 @@ struct Skip {
 };
 
 struct ColumnRun {
-  int64_t begin = 0;   // first output, counted within the phase
+  int64_t begin = 0;  // first output, counted within the phase
   int64_t tiles = 1;
-  int columns = 1;     // outputs per tile
+  int columns = 1;  // outputs per tile
 };
 
 struct ColumnProgram {
-  int64_t pieces = 1;          // of the kernel row, kMaxTaps columns each
+  int64_t pieces = 1;  // of the kernel row, kMaxTaps columns each
   std::vector<ColumnRun> runs;
-  std::vector<Skip> skips;     // [run][piece]
+  std::vector<Skip> skips;  // [run][piece]
 };
 
 // Kernel columns of one piece of the row.

@@ -1,5 +1,24 @@
-// kernels/conv/depthwise/depthwise.h: convolution in which every output looks at one input channel (groups = input
-// channels), with any channel multiplier, kernel, stride, dilation, padding, and 1-D in either direction.
+// kernels/conv/depthwise/depthwise.h: convolution in which every output looks at one input channel
+// (groups = input channels), with any channel multiplier, kernel, stride, dilation and padding, and
+// 1-D in either direction.
+//
+// Two FLOPs per tap and two tensors to move: what counts is that each input is loaded a few times,
+// not once per tap, and that memory is walked through in long runs. Two kernel families:
+//
+//   NHWC, NCHWc   lanes = channels (channel_spec.h). Tiles of output rows x columns; the channels of
+//                 a pixel are the inner loop. Kernels up to 7x7 with at most 3 output rows in flight
+//                 roll down a block of rows (rolling.h), others take two output rows at a time.
+//                 Pixels at a power-of-two distance are staged (tuning.h). Several outputs per
+//                 input channel: inputs pass a permutation. Lanes behind the last channel: NHWC
+//                 computes the last full vector of channels once more.
+//   NCHW          lanes = columns of a row (width_spec.h), stride 1 or 2, kernels up to 13x13;
+//                 tiles roll down the plane. Lanes at the border of the image are masked per tap.
+//                 The rest goes through a copy in NHWC ("depthwise+reorder").
+//
+// Dilation: every d-th output sees the same interleaved inputs, an undilated problem of its own
+// (axis.h). Padding is never read nor multiplied. Order of every sum: kernel rows, kernel columns,
+// then the bias, in all layouts. Packed weights: pack.h, the same for all layouts and machines.
+// Threads: images x row blocks x strips of channels.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_DEPTHWISE_H_
 #define RAFTER_KERNELS_CONV_DEPTHWISE_DEPTHWISE_H_
 

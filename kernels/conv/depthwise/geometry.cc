@@ -12,7 +12,8 @@ Steps StepsOf(const Strides& s, bool exchange) {
   return exchange ? Steps{s.n, s.c, s.w, s.h} : Steps{s.n, s.c, s.h, s.w};
 }
 
-bool AxisFits(int64_t in, int64_t pads, int64_t kernel, int64_t stride, int64_t dilation, int64_t element_stride) {
+bool AxisFits(int64_t in, int64_t pads, int64_t kernel, int64_t stride, int64_t dilation,
+              int64_t element_stride) {
   constexpr int64_t kMost = int64_t{1} << 31;
   for (const int64_t size : {in, pads, kernel, stride, dilation}) {
     if (size > kMost) return false;
@@ -52,8 +53,10 @@ Geometry GeometryOf(const ConvProblem& problem, bool exchange) {
 
 bool OffsetsFit(const ConvProblem& problem) {
   const ConvDesc& d = problem.desc;
-  return AxisFits(d.in.h, std::max(d.pad.top, d.pad.bottom), d.kernel.h, d.stride.h, d.dilation.h, problem.src.h) &&
-         AxisFits(d.in.w, std::max(d.pad.left, d.pad.right), d.kernel.w, d.stride.w, d.dilation.w, problem.src.w);
+  return AxisFits(d.in.h, std::max(d.pad.top, d.pad.bottom), d.kernel.h, d.stride.h, d.dilation.h,
+                  problem.src.h) &&
+         AxisFits(d.in.w, std::max(d.pad.left, d.pad.right), d.kernel.w, d.stride.w, d.dilation.w,
+                  problem.src.w);
 }
 
 }  // namespace rafter::depthwise

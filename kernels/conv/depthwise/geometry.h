@@ -1,5 +1,6 @@
-// kernels/conv/depthwise/geometry.h: a depthwise problem as its kernels see it. Rows and columns are those of the
-// image, or exchanged where the kernel is one column wide: the window then slides along the columns of the image. Immutable.
+// kernels/conv/depthwise/geometry.h: a depthwise problem as its kernels see it. Rows and columns
+// are those of the image, or exchanged where the kernel is one column wide: the window then slides
+// along the columns of the image. Immutable.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_GEOMETRY_H_
 #define RAFTER_KERNELS_CONV_DEPTHWISE_GEOMETRY_H_
 
@@ -18,8 +19,8 @@ struct Steps {
 
 struct Geometry {
   int64_t n = 1, ic = 1, oc = 1;
-  int64_t multiplier = 1;      // output channels per input channel
-  int64_t kh = 1, kw = 1;      // of rows and columns
+  int64_t multiplier = 1;  // output channels per input channel
+  int64_t kh = 1, kw = 1;  // of rows and columns
   Axis rows, columns;
   Layout src_layout = Layout::kNhwc, dst_layout = Layout::kNhwc;
   Steps src, dst;

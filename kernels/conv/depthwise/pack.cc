@@ -10,12 +10,14 @@ namespace rafter::depthwise {
 namespace {
 
 // One block: lane l is output channel first + l; channels below 0 or behind the last one stay zero.
-void PackBlock(int64_t first, int64_t oc, int64_t taps, const float* oihw, const float* bias, float* block) {
+void PackBlock(int64_t first, int64_t oc, int64_t taps, const float* oihw, const float* bias,
+               float* block) {
   const int64_t begin = std::max<int64_t>(0, -first), end = std::min(kBlock, oc - first);
   for (int64_t lane = begin; lane < end; ++lane) {
     const int64_t channel = first + lane;
     if (bias != nullptr) block[lane] = bias[channel];
-    for (int64_t tap = 0; tap < taps; ++tap) block[(1 + tap) * kBlock + lane] = oihw[channel * taps + tap];
+    for (int64_t tap = 0; tap < taps; ++tap)
+      block[(1 + tap) * kBlock + lane] = oihw[channel * taps + tap];
   }
 }
 
@@ -38,11 +40,13 @@ PackedHeader BlockHeader(const ConvProblem& problem) {
   header.groups = d.groups, header.ic_g = problem.ic_g, header.oc_g = problem.oc_g;
   header.kh = d.kernel.h, header.kw = d.kernel.w;
   header.payload_bytes =
-      static_cast<uint64_t>(LayOutBlocks(d.oc, d.kernel.h * d.kernel.w).payload_floats) * sizeof(float);
+      static_cast<uint64_t>(LayOutBlocks(d.oc, d.kernel.h * d.kernel.w).payload_floats) *
+      sizeof(float);
   return header;
 }
 
-void PackBlocks(int64_t oc, int64_t taps, const float* oihw, const float* bias, float* payload) noexcept {
+void PackBlocks(int64_t oc, int64_t taps, const float* oihw, const float* bias,
+                float* payload) noexcept {
   const BlockLayout layout = LayOutBlocks(oc, taps);
   for (int64_t block = 0; block < layout.blocks; ++block) {
     PackBlock(block * kBlock, oc, taps, oihw, bias, payload + block * layout.block_floats);

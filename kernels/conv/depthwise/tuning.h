@@ -1,4 +1,5 @@
-// kernels/conv/depthwise/tuning.h: constants of the depthwise kernels, each with where it was measured.
+// kernels/conv/depthwise/tuning.h: constants of the depthwise kernels, each with where it was
+// measured.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_TUNING_H_
 #define RAFTER_KERNELS_CONV_DEPTHWISE_TUNING_H_
 
@@ -12,9 +13,38 @@ inline constexpr int64_t kMaxPhases = 4096;
 // Sums of a row whose kernel goes in pieces, per thread, on the stack.
 inline constexpr int64_t kPartialBytes = 16 << 10;
 
-// Model. Chains of a tile overlap with those of the next vector: as if there were so many times more of them.
+// Kernels up to so many rows and columns roll down the image, with at most so many outputs of a
+// column in flight.
+inline constexpr int64_t kMaxRollingTaps = 7, kMaxRollingRows = 3;
+
+// Output rows per block of rolling tiles in NHWC, where all channels of a tile are walked through
+// before the next one: 576@14 on Zen 3, AVX2: 14 rows 33.0 us, 7 rows 30.9. In blocked layouts one
+// block of channels is: its rows stay in L1.
+inline constexpr int64_t kDenseRollingRows = 8, kBlockedRollingRows = 32;
+
+// Rows this far apart share their L1 sets: 128@56 (7 x 4096 bytes) rolling 318 us, two rows at a
+// time 162.
+inline constexpr int64_t kAliasBytes = 4096;
+
+// Pixels at a multiple of so many bytes are staged, so many channels at a time, one line more
+// apart. 1024@7 on Zen 3, AVX2, took 50 us in place.
+inline constexpr int64_t kStagedBytes = 2048, kStagedChannels = 64,
+                         kStagedPixel = kStagedChannels + 16;
+
+// NCHW: largest kernel in either direction; larger ones run in a copy of another layout, which
+// costs little beside them.
+inline constexpr int64_t kMaxWidthTaps = 13;
+// Share of L1 for the planes of the channels that one call of the width kernel covers.
+inline constexpr double kWidthL1Share = 0.75;
+// Model of the width kernel, in cycles: per tap and vector (a load that often splits a line, an
+// FMA), per output vector, per output row.
+inline constexpr double kWidthTapCycles = 0.75, kWidthVectorCycles = 2, kWidthRowCycles = 6;
+
+// Model. Chains of a tile overlap with those of the next vector: as if there were so many times
+// more of them.
 inline constexpr double kOverlap = 1.5;
-// Time over the larger of arithmetic and memory, and cycles per output vector for zeroing, bias, store and loops.
+// Time over the larger of arithmetic and memory, and cycles per output vector for zeroing, bias,
+// store and loops.
 inline constexpr double kLosses = 1.15, kOutputCycles = 0.5;
 
 }  // namespace rafter::depthwise

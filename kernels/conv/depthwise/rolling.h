@@ -1,0 +1,69 @@
+// kernels/conv/depthwise/rolling.h: the control flow of a tile that rolls down the image: each
+// input row adds to all output rows that it reaches; the oldest of them is then finished, and its
+// registers start the next one. Shared by the kernels of both vector axes, which emit the rows.
+//
+//   3 kernel rows, stride 1:
+//     input row 0: starts output 0                 code of its own: no output
+//     input row 1: output 0, starts output 1       is finished here
+//     input row 2: output 0 (done), 1, starts 2    repeats
+//     input row 3: output 1 (done), 2, starts 3    after
+//     input row 4: output 2 (done), 3, starts 4    three outputs
+//
+// The first input rows may lie above the image, and the image may end before the last outputs have
+// all their rows.
+#ifndef RAFTER_KERNELS_CONV_DEPTHWISE_ROLLING_H_
+#define RAFTER_KERNELS_CONV_DEPTHWISE_ROLLING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "jit/assembler.h"
+
+namespace rafter::depthwise {
+
+// Counts of one call. Every output row must reach an input row inside the image, and the last one
+// must not start above the image.
+struct RollingCounts {
+  int64_t first_row =
+      0;  // the first input row inside the image, from the first tap of the first output; below kh
+  int64_t starting_rows =
+      1;  // outputs that start at or behind it, one every `stride` input rows; at least 1
+  int64_t last_rows =
+      0;  // input rows inside the image behind the start of the last output; below kh
+};
+
+// An output row, by the registers that hold its sums, and the kernel row that it applies to an
+// input row.
+struct RowUse {
+  int slot = 0, kernel_row = 0;
+  bool starts = false;  // the sums have no value yet
+};
+
+struct Rolling {
+  int kh = 1, stride = 1;
+  int slots = 1;  // output rows in flight: kh / stride, rounded up
+  jit::Reg64 row,
+      row_step;  // input row, bytes to the next one; both set by the caller's code before
+  jit::Reg64 counter, scratch;
+  int counts = 0;                                            // offset of the RollingCounts from rdi
+  std::function<void(const std::vector<RowUse>&)> emit_row;  // one input row
+  std::function<void(int slot)> finish_row;                  // one output row, the next in order
+
+  // `row` must hold the address of input row 0, inside the image or not; all sums must be zero.
+  void Emit(jit::Assembler& a) const;
+
+ private:
+  std::vector<RowUse> Uses(int input_row, int last, bool have_values) const;
+  static jit::Address Count(jit::Assembler& a, size_t offset) {
+    return a.qword[a.rdi + static_cast<int>(offset)];
+  }
+  void EmitStart(jit::Assembler& a, std::vector<jit::Label>& enter) const;
+  void EmitLastRows(jit::Assembler& a, int input_row, std::vector<jit::Label>& finish,
+                    jit::Label& done) const;
+};
+
+}  // namespace rafter::depthwise
+
+#endif  // RAFTER_KERNELS_CONV_DEPTHWISE_ROLLING_H_

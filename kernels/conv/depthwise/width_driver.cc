@@ -1,0 +1,129 @@
+// kernels/conv/depthwise/width_driver.cc: executes a WidthPlan: threads, loop nest, arguments of
+// each kernel call.
+//
+//   for each thread: its units = images x groups of channels x phases of the rows
+//     for each run of tiles            one kernel call: channels of the group, tiles of the run,
+//     all rows of the phase
+#include <algorithm>
+
+#include "kernels/conv/depthwise/blocking.h"
+#include "kernels/conv/depthwise/channel_spec.h"
+#include "kernels/conv/depthwise/width_plan.h"
+#include "runtime/parallel.h"
+
+namespace rafter::depthwise {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// Lane masks: the window that starts at 16 - n has n used lanes.
+constexpr struct LaneMasks {
+  int32_t lanes[32];
+  constexpr LaneMasks() : lanes{} {
+    for (int i = 0; i < 16; ++i) lanes[i] = -1;
+  }
+} kLaneMasks;
+
+// Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
+template <typename T>
+T* Shift(T* pointer, int64_t bytes) {
+  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + static_cast<uintptr_t>(bytes));
+}
+
+}  // namespace
+
+// One thread's work.
+class WidthDriver {
+ public:
+  WidthDriver(const WidthPlan& plan, const ConvCall& call)
+      : plan_(plan), g_(plan.geometry_), call_(call) {}
+
+  void Run(Range units);
+
+ private:
+  void SetTensors();
+  void RunUnit(int64_t unit);
+  void SetRun(const WidthRun& run, int64_t n, int64_t channel, int64_t phase);
+
+  const WidthPlan& plan_;
+  const Geometry& g_;
+  const ConvCall& call_;
+  WidthArgs args_;  // each field is set before the first kernel that reads it
+};
+
+void WidthDriver::SetTensors() {
+  const Axis& rows = g_.rows;
+  args_.src_channel = g_.multiplier > 1 ? 0 : g_.src.channel * kFloat;
+  args_.dst_channel = g_.dst.channel * kFloat;
+  args_.src_row = rows.dilation() * g_.src.row * kFloat;
+  args_.dst_row = rows.distance() * g_.dst.row * kFloat;
+  args_.tap_step = g_.columns.dilation() * kFloat;
+  args_.post_params = plan_.post_params_.data();
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    args_.residual_channel[op] = g_.residuals[op].channel * kFloat;
+    args_.residual_row[op] = rows.distance() * g_.residuals[op].row * kFloat;
+  }
+}
+
+void WidthDriver::SetRun(const WidthRun& run, int64_t n, int64_t channel, int64_t phase) {
+  const int64_t lanes = plan_.blocking_.shape.lanes;
+  const int64_t in_row = g_.rows.input(phase, 0), out_row = g_.rows.output(phase, 0);
+  const int64_t in_column = g_.columns.input(0, 0) + run.begin * g_.columns.stride();
+  const int64_t tile = run.vecs * lanes;
+  const int64_t block = channel / kBlock;
+  args_.src = Shift(call_.src, (n * g_.src.n + channel / g_.multiplier * g_.src.channel +
+                                in_row * g_.src.row + in_column) *
+                                   kFloat);
+  args_.dst =
+      Shift(call_.dst,
+            (n * g_.dst.n + channel * g_.dst.channel + out_row * g_.dst.row + run.begin) * kFloat);
+  args_.weights = call_.weights + block * plan_.weights_.block_floats + kBlock + channel % kBlock;
+  args_.tiles = run.tiles;
+  args_.src_tile = tile * g_.columns.stride() * kFloat;
+  args_.dst_tile = tile * kFloat;
+  args_.vec_step = run.vec_step * kFloat;
+  args_.masks = plan_.program_.masks.data() + run.masks;
+  args_.last_lanes = run.last_lanes;
+  args_.last_mask = kLaneMasks.lanes + 16 - run.last_lanes;
+  int next = 0;
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    if (g_.post_ops[op].kind == PostOpKind::kChannelScale)
+      args_.scale[op] = g_.post_ops[op].scale.data() + channel;
+    if (g_.post_ops[op].kind != PostOpKind::kResidualAdd) continue;
+    const Steps& s = g_.residuals[op];
+    args_.residual[op] =
+        Shift(call_.residuals[next++],
+              (n * s.n + channel * s.channel + out_row * s.row + run.begin) * kFloat);
+    args_.residual_tile[op] = tile * kFloat;
+  }
+}
+
+void WidthDriver::RunUnit(int64_t unit) {
+  const int64_t phases = g_.rows.phases(), groups = plan_.channel_groups();
+  const int64_t phase = unit % phases, group = unit / phases % groups, n = unit / phases / groups;
+  const int64_t channel = group * plan_.blocking_.channels;
+  for (size_t i = 0; i < plan_.program_.runs.size(); ++i) {
+    args_.channels = std::min(plan_.blocking_.channels, g_.oc - channel);
+    args_.rolling = CountRolling(g_.rows, g_.rows.input(phase, 0), g_.rows.outputs(phase));
+    SetRun(plan_.program_.runs[i], n, channel, phase);
+    plan_.functions_[i](&args_);
+  }
+}
+
+void WidthDriver::Run(Range units) {
+  SetTensors();
+  for (int64_t unit = units.begin; unit < units.end; ++unit) RunUnit(unit);
+}
+
+int64_t WidthPlan::units() const {
+  return geometry_.n * channel_groups() * geometry_.rows.phases();
+}
+
+void WidthPlan::Run(const ConvCall& call) const noexcept {
+  RunOnThreads(*call.pool, std::min(call.threads, threads()), [&](int thread, int team) {
+    WidthDriver(*this, call).Run(SplitRange(units(), team, thread));
+  });
+}
+
+}  // namespace rafter::depthwise

@@ -1,0 +1,312 @@
+// kernels/conv/depthwise/width_emitter.cc: loops over channels, tiles and rows; taps; and the end
+// of an output row.
+#include "kernels/conv/depthwise/width_emitter.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "jit/code_cache.h"
+#include "jit/compile.h"
+#include "jit/post_op_emitter.h"
+#include "kernels/conv/depthwise/channel_spec.h"
+
+namespace rafter::depthwise {
+
+using jit::Address;
+using jit::Label;
+using jit::Reg64;
+using jit::Xmm;
+
+#define ARG(field) arg(offsetof(WidthArgs, field))
+
+namespace {
+
+constexpr int kTapBytes = static_cast<int>(kBlock * sizeof(float));
+constexpr int kFloat = sizeof(float);
+
+// Temporaries of a masked tap: mask, second half of the inputs (stride 2) or masked weight, input.
+constexpr int kMaskedTemps = 3;
+
+}  // namespace
+
+std::string WidthKernelName(const WidthSpec& spec) {
+  std::string name = std::string("dw_w_f32_") + IsaName(spec.isa) + "_k" + std::to_string(spec.kh) +
+                     "x" + std::to_string(spec.kw) + "s" + std::to_string(spec.row_stride) +
+                     (spec.has(WidthSpec::kStride2) ? "x2_" : "x1_") + std::to_string(spec.vecs) +
+                     "v";
+  if (spec.has(WidthSpec::kDilated)) name += "_dilated";
+  if (spec.has(WidthSpec::kMasked)) name += "_masked";
+  if (spec.has(WidthSpec::kPartial)) name += "_tail";
+  for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
+    name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
+  }
+  return name;
+}
+
+Result<jit::KernelPtr> GetWidthKernel(const WidthSpec& spec) {
+  return jit::GetOrCompile("depthwise_width", spec, [](const WidthSpec& s) {
+    return jit::Compile(WidthKernelName(s), jit::GetIsaInfo(s.isa),
+                        [&](jit::Assembler& a) { WidthEmitter(a, s).Emit(); });
+  });
+}
+
+// Sums, then one weight per row in flight and an input; tiles end with temporaries for the
+// post-ops.
+int MaxWidthVecs(int registers, int rows, bool masked) {
+  const int temps = std::max(jit::kPostOpTemps, rows + (masked ? kMaskedTemps : 2));
+  return std::clamp((registers - temps) / rows, 0, masked ? 2 : 8);
+}
+
+WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
+    : a_(a),
+      spec_(spec),
+      row_(pool_.Take()),
+      src_row_(pool_.Take()),
+      dst_row_(pool_.Take()),
+      weights_(pool_.Take()),
+      tap_(pool_.Take()),
+      tap_step_(pool_.Take()),
+      vec_step_(pool_.Take()),
+      masks_(pool_.Take()),
+      rows_left_(pool_.Take()),
+      lanes_(pool_.Take()),
+      channels_left_(pool_.Take()),
+      scratch_(pool_.Take()) {
+  if (spec_.vecs > MaxWidthVecs(a_.isa().num_vecs, spec_.rows, spec_.has(WidthSpec::kMasked))) {
+    throw std::length_error("the tile has more accumulators than registers");
+  }
+}
+
+void WidthEmitter::Emit() {
+  Label next_channel, next_tile;
+  a_.EnterKernel();
+  a_.mov(weights_, ARG(weights));
+  a_.mov(channels_left_, ARG(channels));
+  a_.mov(src_row_, ARG(src_row));
+  a_.mov(tap_step_, ARG(tap_step));
+  if (spec_.has(WidthSpec::kMasked)) {
+    a_.mov(vec_step_, ARG(vec_step));
+    a_.mov(masks_, ARG(masks));
+  }
+  const auto copy = [&](size_t from, size_t to) {
+    a_.mov(scratch_, arg(from));
+    a_.mov(arg(to), scratch_);
+  };
+  a_.L(next_channel);
+  copy(offsetof(WidthArgs, src), offsetof(WidthArgs, src_now));
+  copy(offsetof(WidthArgs, dst), offsetof(WidthArgs, dst_now));
+  copy(offsetof(WidthArgs, tiles), offsetof(WidthArgs, tiles_left));
+  ForEachResidual([&](size_t at) {
+    copy(offsetof(WidthArgs, residual) + at, offsetof(WidthArgs, residual_now) + at);
+  });
+  a_.L(next_tile);
+  EmitTile();
+  NextTile();
+  a_.dec(ARG(tiles_left));
+  a_.jnz(next_tile, a_.T_NEAR);
+  NextChannel();
+  a_.dec(channels_left_);
+  a_.jnz(next_channel, a_.T_NEAR);
+  a_.LeaveKernel();
+  a_.EmitConstants();
+}
+
+void WidthEmitter::EmitTile() {
+  for (int i = 0; i < spec_.rows * spec_.vecs; ++i) a_.Zero(a_.vec(i));
+  a_.mov(row_, ARG(src_now));
+  a_.mov(dst_row_, ARG(dst_now));
+  ForEachResidual([&](size_t at) {
+    a_.mov(scratch_, arg(offsetof(WidthArgs, residual_now) + at));
+    a_.mov(arg(offsetof(WidthArgs, residual_row_now) + at), scratch_);
+  });
+  Rolling rolling;
+  rolling.kh = spec_.kh, rolling.stride = spec_.row_stride, rolling.slots = spec_.rows;
+  rolling.row = row_, rolling.row_step = src_row_, rolling.counter = rows_left_,
+  rolling.scratch = scratch_;
+  rolling.counts = offsetof(WidthArgs, rolling);
+  rolling.emit_row = [this](const std::vector<RowUse>& uses) { EmitRow(uses); };
+  rolling.finish_row = [this](int slot) { FinishRow(slot); };
+  rolling.Emit(a_);
+}
+
+// Sums that start are zeroed: in masked lanes no product may ever arrive.
+void WidthEmitter::EmitRow(const std::vector<RowUse>& uses) {
+  const bool masked = spec_.has(WidthSpec::kMasked);
+  for (const RowUse& use : uses) {
+    for (int vec = 0; use.starts && masked && vec < spec_.vecs; ++vec) a_.Zero(acc(use.slot, vec));
+  }
+  if (spec_.has(WidthSpec::kDilated)) a_.mov(tap_, row_);
+  for (int tap = 0; tap < spec_.kw; ++tap) {
+    masked ? EmitMaskedTap(tap, uses) : EmitTap(tap, uses);
+    if (spec_.has(WidthSpec::kDilated) && tap + 1 < spec_.kw) a_.add(tap_, tap_step_);
+  }
+}
+
+void WidthEmitter::EmitTap(int tap, const std::vector<RowUse>& uses) {
+  const int num_uses = static_cast<int>(uses.size());
+  for (int i = 0; i < num_uses; ++i) a_.vbroadcastss(temp(i), WeightAt(uses[i], tap));
+  const Xmm x = temp(spec_.rows);
+  for (int vec = 0; vec < spec_.vecs; ++vec) {
+    LoadInputs(x, tap, vec);
+    for (int i = 0; i < num_uses; ++i) {
+      const Xmm sum = acc(uses[i].slot, vec);
+      uses[i].starts&& tap == 0 ? a_.vmulps(sum, x, temp(i)) : a_.vfmadd231ps(sum, x, temp(i));
+    }
+  }
+}
+
+void WidthEmitter::EmitMaskedTap(int tap, const std::vector<RowUse>& uses) {
+  const int num_uses = static_cast<int>(uses.size());
+  for (int i = 0; i < num_uses; ++i) a_.vbroadcastss(temp(i), WeightAt(uses[i], tap));
+  const Xmm x = temp(spec_.rows), mask = temp(spec_.rows + 1), other = temp(spec_.rows + 2);
+  for (int vec = 0; vec < spec_.vecs; ++vec) {
+    LoadMaskedInputs(x, mask, other, tap, vec);
+    for (int i = 0; i < num_uses; ++i) a_.FmaTail(acc(uses[i].slot, vec), x, temp(i), mask, other);
+  }
+}
+
+Xbyak::RegExp WidthEmitter::TapAt(int tap) const {
+  return spec_.has(WidthSpec::kDilated) ? Xbyak::RegExp(tap_) : row_ + tap * kFloat;
+}
+
+Address WidthEmitter::WeightAt(const RowUse& use, int tap) const {
+  return a_.dword[weights_ + (use.kernel_row * spec_.kw + tap) * kTapBytes];
+}
+
+void WidthEmitter::LoadInputs(const Xmm& x, int tap, int vec) {
+  const Xbyak::RegExp from = TapAt(tap);
+  if (spec_.has(WidthSpec::kStride2)) {
+    a_.vmovups(x, a_.ptr[from + 2 * vec * vec_bytes()]);
+    a_.EvenLanes(x, x, a_.ptr[from + (2 * vec + 1) * vec_bytes()]);
+  } else {
+    a_.vmovups(x, a_.ptr[from + vec * vec_bytes()]);
+  }
+}
+
+void WidthEmitter::LoadMaskedInputs(const Xmm& x, const Xmm& mask, const Xmm& second, int tap,
+                                    int vec) {
+  const bool pairs = spec_.has(WidthSpec::kStride2);
+  const int entry = (tap * spec_.vecs + vec) * static_cast<int>(sizeof(TapMasks));
+  Xbyak::RegExp from = TapAt(tap);
+  if (vec == 1) from = from + vec_step_ * (pairs ? 2 : 1);
+  const auto use_mask = [&](size_t offset) {
+    a_.vmovups(mask, a_.ptr[masks_ + entry + static_cast<int>(offset)]);
+    a_.UseTailMask(mask);
+  };
+  use_mask(offsetof(TapMasks, inputs[0]));
+  a_.LoadTail(x, a_.ptr[from], mask);
+  if (!pairs) return;  // products are as inputs
+  use_mask(offsetof(TapMasks, inputs[1]));
+  a_.LoadTail(second, a_.ptr[from + vec_bytes()], mask);
+  a_.EvenLanes(x, x, second);
+  use_mask(offsetof(TapMasks, products));
+}
+
+void WidthEmitter::FinishRow(int slot) {
+  for (int vec = 0; spec_.has(WidthSpec::kStride2) && vec < spec_.vecs; ++vec)
+    a_.OrderEvenLanes(acc(slot, vec));
+  AddBias(slot);
+  ApplyPostOps(slot);
+  Store(slot);
+  a_.add(dst_row_, ARG(dst_row));
+  ForEachResidual([&](size_t at) {
+    Advance(offsetof(WidthArgs, residual_row_now) + at, offsetof(WidthArgs, residual_row) + at);
+  });
+}
+
+void WidthEmitter::AddBias(int slot) {
+  a_.vbroadcastss(temp(0), a_.dword[weights_ - kTapBytes]);
+  for (int vec = 0; vec < spec_.vecs; ++vec) a_.vaddps(acc(slot, vec), acc(slot, vec), temp(0));
+}
+
+void WidthEmitter::ApplyPostOps(int slot) {
+  std::vector<Xmm> values;
+  for (int vec = 0; vec < spec_.vecs; ++vec) values.push_back(acc(slot, vec));
+  const jit::PostOpTemps temps = {temp(0), temp(1), temp(2), temp(3)};
+  int op = 0;
+  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
+    const auto kind = static_cast<PostOpKind>(ops & 0xff);
+    if (kind == PostOpKind::kResidualAdd) {
+      AddResidual(op, slot);
+    } else if (kind == PostOpKind::kChannelScale) {
+      a_.mov(scratch_, arg(offsetof(WidthArgs, scale) + op * sizeof(float*)));
+      a_.vbroadcastss(temp(0), a_.dword[scratch_]);
+      for (const Xmm& value : values) a_.vmulps(value, value, temp(0));
+    } else {
+      a_.mov(scratch_, ARG(post_params));
+      jit::ApplyPostOp(a_, kind, values, temps, scratch_ + op * 2 * kFloat);
+    }
+  }
+}
+
+void WidthEmitter::AddResidual(int op, int slot) {
+  a_.mov(scratch_, arg(offsetof(WidthArgs, residual_row_now) + op * sizeof(float*)));
+  for (int vec = 0; vec < spec_.vecs; ++vec) {
+    Xbyak::RegExp place = scratch_ + (spec_.has(WidthSpec::kMasked) ? 0 : vec * vec_bytes());
+    if (spec_.has(WidthSpec::kMasked) && vec == 1) place = place + vec_step_;
+    if (vec + 1 == spec_.vecs && spec_.has(WidthSpec::kPartial)) {
+      a_.mov(lanes_, ARG(last_mask));
+      a_.LoadTailMask(a_.ptr[lanes_], temp(1));
+      a_.LoadTail(temp(0), a_.ptr[place], temp(1));
+      a_.vaddps(acc(slot, vec), acc(slot, vec), temp(0));
+    } else {
+      a_.vaddps(acc(slot, vec), acc(slot, vec), a_.ptr[place]);
+    }
+  }
+}
+
+void WidthEmitter::Store(int slot) {
+  const bool masked = spec_.has(WidthSpec::kMasked), partial = spec_.has(WidthSpec::kPartial);
+  for (int vec = 0; vec < spec_.vecs - partial; ++vec) {
+    Xbyak::RegExp place = dst_row_ + (masked ? 0 : vec * vec_bytes());
+    if (masked && vec == 1) place = place + vec_step_;
+    a_.vmovups(a_.ptr[place], acc(slot, vec));
+  }
+  if (!partial) return;
+  a_.mov(scratch_, ARG(last_mask));
+  a_.LoadTailMask(a_.ptr[scratch_], temp(0));
+  a_.mov(scratch_, dst_row_);
+  if (spec_.vecs > 1) a_.add(scratch_, vec_step_);
+  a_.mov(lanes_, ARG(last_lanes));
+  a_.StoreFirstLanes(scratch_, acc(slot, spec_.vecs - 1), lanes_);
+}
+
+template <typename Visit>
+void WidthEmitter::ForEachResidual(const Visit& visit) const {
+  int op = 0;
+  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
+    if (static_cast<PostOpKind>(ops & 0xff) == PostOpKind::kResidualAdd) visit(op * sizeof(float*));
+  }
+}
+
+void WidthEmitter::Advance(size_t pointer, size_t step) {
+  a_.mov(scratch_, arg(step));
+  a_.add(arg(pointer), scratch_);
+}
+
+void WidthEmitter::NextTile() {
+  Advance(offsetof(WidthArgs, src_now), offsetof(WidthArgs, src_tile));
+  Advance(offsetof(WidthArgs, dst_now), offsetof(WidthArgs, dst_tile));
+  ForEachResidual([&](size_t at) {
+    Advance(offsetof(WidthArgs, residual_now) + at, offsetof(WidthArgs, residual_tile) + at);
+  });
+}
+
+// Neighbouring channels are neighbouring lanes of the packed weights.
+void WidthEmitter::NextChannel() {
+  a_.add(weights_, kFloat);
+  Advance(offsetof(WidthArgs, src), offsetof(WidthArgs, src_channel));
+  Advance(offsetof(WidthArgs, dst), offsetof(WidthArgs, dst_channel));
+  int op = 0;
+  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
+    const size_t at = op * sizeof(float*);
+    const auto kind = static_cast<PostOpKind>(ops & 0xff);
+    if (kind == PostOpKind::kChannelScale) a_.add(arg(offsetof(WidthArgs, scale) + at), kFloat);
+    if (kind != PostOpKind::kResidualAdd) continue;
+    Advance(offsetof(WidthArgs, residual) + at, offsetof(WidthArgs, residual_channel) + at);
+  }
+}
+
+#undef ARG
+
+}  // namespace rafter::depthwise

@@ -1,0 +1,66 @@
+// kernels/conv/depthwise/width_emitter.h: emits the width kernel of a WidthSpec.
+#ifndef RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_EMITTER_H_
+#define RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_EMITTER_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "jit/assembler.h"
+#include "jit/compiled_kernel.h"
+#include "jit/reg_pool.h"
+#include "kernels/conv/depthwise/rolling.h"
+#include "kernels/conv/depthwise/width_spec.h"
+
+namespace rafter::depthwise {
+
+// "dw_w_f32_avx2_k3x3s1_3v" …
+std::string WidthKernelName(const WidthSpec& spec);
+
+// From the code cache.
+Result<jit::KernelPtr> GetWidthKernel(const WidthSpec& spec);
+
+// Most vectors per tile with `rows` output rows in flight, 0: none.
+int MaxWidthVecs(int registers, int rows, bool masked);
+
+class WidthEmitter {
+ public:
+  WidthEmitter(jit::Assembler& a, const WidthSpec& spec);
+  void Emit();
+
+ private:
+  jit::Xmm acc(int slot, int vec) const { return a_.vec(slot * spec_.vecs + vec); }
+  jit::Xmm temp(int i) const { return a_.vec(spec_.rows * spec_.vecs + i); }
+  jit::Address arg(size_t offset) const { return a_.qword[a_.rdi + static_cast<int>(offset)]; }
+  int vec_bytes() const { return a_.isa().vec_bytes; }
+
+  void EmitTile();
+  void EmitRow(const std::vector<RowUse>& uses);
+  void EmitTap(int tap, const std::vector<RowUse>& uses);
+  void EmitMaskedTap(int tap, const std::vector<RowUse>& uses);
+  void LoadInputs(const jit::Xmm& x, int tap, int vec);
+  void LoadMaskedInputs(const jit::Xmm& x, const jit::Xmm& mask, const jit::Xmm& second, int tap,
+                        int vec);
+  Xbyak::RegExp TapAt(int tap) const;
+  jit::Address WeightAt(const RowUse& use, int tap) const;
+  void FinishRow(int slot);
+  void AddBias(int slot);
+  void ApplyPostOps(int slot);
+  void AddResidual(int op, int slot);
+  void Store(int slot);
+  void NextTile();
+  void NextChannel();
+  void Advance(size_t pointer, size_t step);
+  template <typename Visit>
+  void ForEachResidual(const Visit& visit) const;
+
+  jit::Assembler& a_;
+  const WidthSpec spec_;
+  jit::RegPool pool_;
+  const jit::Reg64 row_, src_row_, dst_row_, weights_, tap_, tap_step_, vec_step_, masks_,
+      rows_left_, lanes_, channels_left_, scratch_;
+};
+
+}  // namespace rafter::depthwise
+
+#endif  // RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_EMITTER_H_

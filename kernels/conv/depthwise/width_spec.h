@@ -1,0 +1,88 @@
+// kernels/conv/depthwise/width_spec.h: the contract between the driver and the width kernel (lanes
+// = neighbouring output columns of one channel, for NCHW): what the code depends on (WidthSpec =
+// key of the code cache) and what changes.
+//
+// A tile is `vecs` vectors of output columns; it rolls down the plane of its channel (rolling.h)
+// with `rows` output rows in registers. A tap is an unaligned load at its column offset, used by
+// all output rows that the input row reaches; weights are broadcast. Every output is one chain of
+// FMAs in the order (kh, kw).
+//
+// Masked tiles hold lanes whose taps may lie outside the image: a table says, per tap and vector,
+// which lanes take part; the others are neither loaded nor multiplied.
+//
+// Loops inside: channels, tiles along the row, input rows.
+#ifndef RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_SPEC_H_
+#define RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_SPEC_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/conv/depthwise/rolling.h"
+#include "rafter/cpu.h"
+#include "rafter/post_ops.h"
+
+namespace rafter::depthwise {
+
+struct WidthSpec {
+  Isa isa;
+  uint8_t kh, kw;
+  uint8_t row_stride;  // input rows (of the phase) between output rows
+  uint8_t rows;        // output rows in flight
+  uint8_t vecs;
+  uint8_t flags;
+  uint8_t unused;
+  uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
+
+  static constexpr uint8_t kStride2 = 1;  // every other input column
+  static constexpr uint8_t kMasked = 2;   // WidthArgs::masks is read, vectors lie `vec_step` apart
+  static constexpr uint8_t kPartial =
+      4;  // the last vector stores its first `last_lanes` lanes only (kMasked)
+  static constexpr uint8_t kDilated = 8;  // taps lie `tap_step` apart instead of one column
+
+  bool operator==(const WidthSpec&) const = default;
+  bool has(uint8_t flag) const { return (flags & flag) != 0; }
+};
+static_assert(std::has_unique_object_representations_v<WidthSpec>);
+
+// One entry of the mask table, [tap][vector]: -1 used, 0 not. With stride 2 a tap loads two vectors
+// of inputs, and the lanes of its products are in the order of Assembler::EvenLanes.
+struct TapMasks {
+  int32_t inputs[2][16] = {};
+  int32_t products[16] = {};
+};
+
+// Changed by the kernel while it runs; fill anew for each call.
+struct WidthArgs {
+  const float*
+      src;  // first tap of the first output of the first tile (may lie outside), first channel
+  float* dst;
+  const float* weights;  // first tap of the first channel; its bias lies kBlock floats before, taps
+                         // kBlock floats apart
+  int64_t channels, tiles;           // at least 1
+  int64_t src_channel, dst_channel;  // bytes between channels
+  int64_t src_tile, dst_tile;        // bytes between tiles
+  int64_t src_row, dst_row;  // bytes between kernel rows of the input, and between output rows
+  int64_t tap_step;          // bytes between kernel columns
+  int64_t vec_step;          // kMasked: bytes between the outputs of the two vectors
+  const TapMasks* masks;
+  const int32_t* last_mask;  // kPartial: 16 lanes, -1 used
+  int64_t last_lanes;
+  RollingCounts rolling;
+  const float* post_params;            // {alpha, beta} per post-op
+  const float* scale[kMaxPostOps];     // by index of the post-op, of the first channel
+  const float* residual[kMaxPostOps];  // same position as dst
+  int64_t residual_channel[kMaxPostOps], residual_tile[kMaxPostOps], residual_row[kMaxPostOps];
+  // The kernel's own.
+  int64_t tiles_left;
+  const float* src_now;
+  float* dst_now;
+  const float* residual_now[kMaxPostOps];
+  const float* residual_row_now[kMaxPostOps];
+};
+static_assert(std::is_standard_layout_v<WidthArgs>);
+
+using WidthFunction = void(WidthArgs*);
+
+}  // namespace rafter::depthwise
+
+#endif  // RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_SPEC_H_

@@ -1,0 +1,84 @@
+// The choices of a plan: every channel, tiles that fit the registers, threads within the limit,
+// counts of rolling tiles.
+#include "kernels/conv/depthwise/blocking.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace rafter::depthwise {
+namespace {
+
+Geometry Layer(int64_t ic, int64_t multiplier, int64_t size, int64_t kernel, Layout layout) {
+  ConvDesc desc;
+  desc.groups = desc.ic = ic, desc.oc = ic * multiplier, desc.in = {size, size},
+  desc.kernel = {kernel, kernel};
+  const int64_t pad = kernel / 2;
+  desc.pad = {pad, pad, pad, pad};
+  desc.src.layout = desc.dst.layout = layout;
+  return GeometryOf(*Validate(desc), false);
+}
+
+TEST(DepthwiseBlocking, EveryChannelIsInSomeVector) {
+  const MachineModel machine;
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    for (const Layout layout : {Layout::kNhwc, Layout::kNchw16c, Layout::kNchw8c}) {
+      for (int64_t ic = 1; ic <= 70; ++ic) {
+        const Geometry g = Layer(ic, 1, 14, 3, layout);
+        const Isa used = ChannelIsa(g, isa);
+        const int lanes = jit::GetIsaInfo(used).vec_lanes();
+        const ChannelBlocking b = ChooseChannelBlocking(g, used, machine, 2);
+        std::vector<bool> covered(static_cast<size_t>(ic), false);
+        for (const VectorRun& run : b.vectors) {
+          for (int64_t lane = 0; lane < run.vecs * lanes; ++lane) {
+            const int64_t channel = run.first_channel + lane;
+            if (channel < ic) covered[static_cast<size_t>(channel)] = true;
+          }
+        }
+        EXPECT_EQ(covered, std::vector<bool>(static_cast<size_t>(ic), true)) << ic;
+        EXPECT_GE(b.strips * b.strip_vecs, b.vectors[0].vecs);
+      }
+    }
+  }
+}
+
+TEST(DepthwiseBlocking, TilesFitTheRegisters) {
+  const MachineModel machine;
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    for (int64_t kernel : {1, 2, 3, 4, 5, 7, 13}) {
+      for (int64_t multiplier : {1, 2}) {
+        const ChannelBlocking b =
+            ChooseChannelBlocking(Layer(4, multiplier, 30, kernel, Layout::kNhwc), isa, machine, 1);
+        EXPECT_GE(b.columns[b.rows], 1);
+        EXPECT_LE(b.rows * b.columns[b.rows] + 4, jit::GetIsaInfo(isa).num_vecs);
+      }
+    }
+  }
+}
+
+TEST(DepthwiseBlocking, ThreadsWithinTheLimit) {
+  const MachineModel machine;
+  for (int threads : {1, 2, 3, 5, 16}) {
+    const ChannelBlocking b =
+        ChooseChannelBlocking(Layer(256, 1, 14, 3, Layout::kNhwc), Isa::kAvx2, machine, threads);
+    EXPECT_LE(b.unit_threads * b.strip_threads, threads);
+    EXPECT_GE(b.unit_threads * b.strip_threads, (threads + 1) / 2);
+  }
+}
+
+TEST(DepthwiseBlocking, RollingCountsAddUp) {
+  const Axis rows(14, 14, 3, 1, 1, 1);
+  ASSERT_TRUE(CanRoll(rows, 14));
+  const RollingCounts all = CountRolling(rows, rows.input(0, 0), 14);
+  EXPECT_EQ(all.first_row, 1);
+  EXPECT_EQ(all.starting_rows, 13);
+  EXPECT_EQ(all.last_rows, 1);
+  const RollingCounts middle = CountRolling(rows, rows.input(0, 4), 4);
+  EXPECT_EQ(middle.first_row, 0);
+  EXPECT_EQ(middle.starting_rows, 4);
+  EXPECT_EQ(middle.last_rows, 2);
+  EXPECT_FALSE(CanRoll(Axis(4, 14, 3, 1, 1, 6), 14)) << "outputs that reach no input";
+}
+
+}  // namespace
+}  // namespace rafter::depthwise
