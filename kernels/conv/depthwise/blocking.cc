@@ -99,8 +99,10 @@ int MaxRollingColumns(int registers, int rows) {
 // Whether inputs and outputs go through a small buffer in which pixels lie a line further apart: at
 // power-of-two distances all columns of a tile share a few L1 sets.
 bool Stages(const Geometry& g) {
-  const auto aliases = [](const Steps& s) {
-    return s.column * static_cast<int64_t>(sizeof(float)) % kStagedBytes == 0;
+  // Copies cost less beside many taps.
+  const int64_t bytes = g.taps() >= kManyTaps ? kStagedBytes / 2 : kStagedBytes;
+  const auto aliases = [&](const Steps& s) {
+    return s.column * static_cast<int64_t>(sizeof(float)) % bytes == 0;
   };
   return IsDense(g) && g.multiplier == 1 && g.ic % kStagedChannels == 0 && g.rows.distance() == 1 &&
          g.rows.dilation() == 1 && aliases(g.src) && aliases(g.dst);
@@ -111,6 +113,16 @@ int64_t StagedBytes(const Geometry& g, const ChannelBlocking& b) {
   const int64_t pixels =
       std::min(rows, g.rows.in()) * g.columns.in() + b.tile_rows * g.columns.out();
   return pixels * kStagedPixel * static_cast<int64_t>(sizeof(float));
+}
+
+// Output rows per staged block, a multiple of those of a tile: as many as their input rows fit.
+int64_t StagedRows(const Geometry& g, int tile_rows) {
+  const int64_t row = g.columns.in() * g.rows.stride() + g.columns.out();
+  const int64_t most =
+      kStagedBlockBytes / (row * kStagedPixel * static_cast<int64_t>(sizeof(float)));
+  const int64_t rows =
+      std::clamp(most, int64_t{1}, CeilDiv(g.rows.outputs(0), tile_rows) * tile_rows);
+  return CeilDiv(rows, tile_rows) * tile_rows;
 }
 
 // Output rows per block of rolling tiles; 0: tiles should not roll.
@@ -139,7 +151,8 @@ void ChooseTile(const Geometry& g, int registers, ChannelBlocking& b) {
   }
   const bool share = g.rows.step() < g.kh && g.rows.outputs(0) > 1 && g.kw <= kMaxTaps;
   b.rows = share ? 2 : 1;
-  b.tile_rows = b.rows;
+  // Staged rows are copied once for several tiles.
+  b.tile_rows = Stages(g) ? StagedRows(g, b.rows) : b.rows;
   for (int rows = 1; rows <= b.rows; ++rows) b.columns[rows] = MaxColumns(registers, rows);
 }
 
@@ -206,7 +219,7 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
   }
   ChooseTile(g, info.num_vecs - kept, b);
   const int64_t units = g.n * CountRowTiles(g.rows, b.tile_rows);
-  b.stages = b.rolls && Stages(g);
+  b.stages = Stages(g);
   if (b.stages) b.staged_bytes = StagedBytes(g, b);
   b.strip_vecs =
       b.stages ? kStagedChannels / lanes : StripVecs(g, lanes, b.vectors[0].vecs, units, threads);

@@ -29,7 +29,7 @@ struct ChannelBlocking {
   int64_t strip_vecs = 1, strips = 1;
   bool rolls = false;     // tiles roll down the image (ChannelSpec::kRolling)
   int rows = 1;           // output rows in registers, where there are enough
-  int64_t tile_rows = 1;  // output rows per kernel call: `rows`, more where tiles roll
+  int64_t tile_rows = 1;  // output rows per block: `rows`, more where tiles roll or are staged
   bool stages = false;    // through a buffer per thread of staged_bytes
   int64_t staged_bytes = 0;
   int columns[kMaxRows + 1] = {};           // most columns of a tile by its rows

@@ -3,7 +3,7 @@
 //
 //   for each thread: its row tiles x its strips of channels
 //     for each strip                       its weights and the inputs of a tile stay in L1
-//       for each row tile                  one or more output rows of one phase and image
+//       for each block of output rows      of one phase and image; staged where pixels alias
 //         for each phase of the columns
 //           for each run of tiles          one kernel call
 #include <algorithm>
@@ -76,7 +76,13 @@ class ChannelDriver {
  private:
   void SetTensors();
   void SetVectors(size_t run, int64_t first_vec, int64_t vecs);
-  void RunRowTile(int64_t unit);
+  // Neighbouring output rows of one phase and image.
+  struct RowBlock {
+    int64_t n, phase, first, rows;
+  };
+  RowBlock BlockOf(int64_t unit) const;
+  void RunBlock(const RowBlock& block);
+  void RunTiles(const RowBlock& block, int64_t first_input);
   void SetSegments(int64_t first_input, int rows);
   void SetRun(const ColumnRun& run, int64_t phase);
   void RunRow(int64_t rows, int64_t first_input);
@@ -185,43 +191,64 @@ void ChannelDriver::SetRun(const ColumnRun& run, int64_t phase) {
   }
 }
 
-void ChannelDriver::RunRowTile(int64_t unit) {
+ChannelDriver::RowBlock ChannelDriver::BlockOf(int64_t unit) const {
   const Axis& axis = g_.rows;
-  const int64_t tile_rows = plan_.blocking_.tile_rows;
-  const auto tiles_of = [&](int64_t phase) {
-    return (axis.outputs(phase) + tile_rows - 1) / tile_rows;
+  const int64_t block_rows = plan_.blocking_.tile_rows;
+  const auto blocks_of = [&](int64_t phase) {
+    return (axis.outputs(phase) + block_rows - 1) / block_rows;
   };
-  const int64_t per_image = CountRowTiles(axis, tile_rows);
-  const int64_t n = unit / per_image;
-  int64_t tile = unit % per_image, phase = 0;
-  const int64_t wide = axis.wide_phases(), in_wide = wide * tiles_of(0);
-  if (tile < in_wide) {
-    phase = tile / tiles_of(0), tile %= tiles_of(0);
+  const int64_t per_image = CountRowTiles(axis, block_rows);
+  RowBlock block{unit / per_image, 0, unit % per_image, 0};
+  const int64_t wide = axis.wide_phases(), in_wide = wide * blocks_of(0);
+  if (block.first < in_wide) {
+    block.phase = block.first / blocks_of(0), block.first %= blocks_of(0);
   } else {
-    const int64_t narrow_tiles = tiles_of(axis.phases() - 1);
-    phase = wide + (tile - in_wide) / narrow_tiles, tile = (tile - in_wide) % narrow_tiles;
+    const int64_t narrow = blocks_of(axis.phases() - 1), behind = block.first - in_wide;
+    block.phase = wide + behind / narrow, block.first = behind % narrow;
   }
-  const int64_t first = tile * tile_rows;
-  const int64_t rows = std::min(tile_rows, axis.outputs(phase) - first);
-  const int64_t in = axis.input(phase, first), out = axis.output(phase, first);
+  block.first *= block_rows;
+  block.rows = std::min(block_rows, axis.outputs(block.phase) - block.first);
+  return block;
+}
+
+void ChannelDriver::RunBlock(const RowBlock& block) {
+  const int64_t in = g_.rows.input(block.phase, block.first);
+  const int64_t out = g_.rows.output(block.phase, block.first);
   if (staged_ != nullptr) {
-    src_row_ = StageInputs(n, in, rows);
+    src_row_ = StageInputs(block.n, in, block.rows);
     dst_row_ = 0;
   } else {
-    src_row_ = (n * g_.src.n + in * g_.src.row) * kFloat + src_channel_;
-    dst_row_ = (n * g_.dst.n + out * g_.dst.row) * kFloat + dst_channel_;
+    src_row_ = (block.n * g_.src.n + in * g_.src.row) * kFloat + src_channel_;
+    dst_row_ = (block.n * g_.dst.n + out * g_.dst.row) * kFloat + dst_channel_;
   }
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {
     const Steps& s = g_.residuals[op];
-    residual_row_[op] = (n * s.n + out * s.row) * kFloat + residual_channel_[op];
+    residual_row_[op] = (block.n * s.n + out * s.row) * kFloat + residual_channel_[op];
   }
-  if (plan_.blocking_.rolls) {
-    args_.rolling = CountRolling(g_.rows, in, rows);
-  } else {
-    SetSegments(in, static_cast<int>(rows));
+  RunTiles(block, in);
+  if (staged_ != nullptr) UnstageOutputs(block.n, out, block.rows);
+}
+
+// The block in one go where tiles roll, else by the output rows of a tile.
+void ChannelDriver::RunTiles(const RowBlock& block, int64_t first_input) {
+  const ChannelBlocking& b = plan_.blocking_;
+  const int64_t tile_rows = b.rolls ? block.rows : b.rows;
+  const int64_t outputs = tile_rows * g_.rows.distance(), inputs = outputs * g_.rows.stride();
+  for (int64_t done = 0; done < block.rows; done += tile_rows) {
+    const int64_t rows = std::min(tile_rows, block.rows - done);
+    if (b.rolls) {
+      args_.rolling = CountRolling(g_.rows, first_input, rows);
+    } else {
+      SetSegments(first_input, static_cast<int>(rows));
+    }
+    RunRow(rows, first_input);
+    first_input += inputs;
+    src_row_ += inputs * src_steps_.row * kFloat;
+    dst_row_ += outputs * dst_steps_.row * kFloat;
+    for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+      residual_row_[op] += outputs * g_.residuals[op].row * kFloat;
+    }
   }
-  RunRow(rows, in);
-  if (staged_ != nullptr) UnstageOutputs(n, out, rows);
 }
 
 // Copies the rows that `rows` output rows look at. Returns where input row `first_input` would be,
@@ -302,7 +329,7 @@ void ChannelDriver::Run(Range units, Range strips) {
   SetTensors();
   const auto run_units = [&](size_t run, int64_t first_vec, int64_t vecs) {
     SetVectors(run, first_vec, vecs);
-    for (int64_t unit = units.begin; unit < units.end; ++unit) RunRowTile(unit);
+    for (int64_t unit = units.begin; unit < units.end; ++unit) RunBlock(BlockOf(unit));
   };
   for (int64_t strip = strips.begin; strip < strips.end; ++strip) {
     const int64_t first = strip * b.strip_vecs;

@@ -26,10 +26,16 @@ inline constexpr int64_t kDenseRollingRows = 8, kBlockedRollingRows = 32;
 // time 162.
 inline constexpr int64_t kAliasBytes = 4096;
 
-// Pixels at a multiple of so many bytes are staged, so many channels at a time, one line more
-// apart. 1024@7 on Zen 3, AVX2, took 50 us in place.
-inline constexpr int64_t kStagedBytes = 2048, kStagedChannels = 64,
-                         kStagedPixel = kStagedChannels + 16;
+// Pixels at a multiple of so many bytes (half as many from kManyTaps taps on) are staged, so many
+// channels at a time, one line more apart. Zen 3, AVX2, us in place and staged: 1024@7 58 and 25,
+// 512@14 98 and 43, 7x7 512@14 190 and 118; at half the distance 7x7 256@28 362 and 308, but 3x3
+// 256@28 85 and 103.
+inline constexpr int64_t kStagedBytes = 2048, kManyTaps = 25;
+inline constexpr int64_t kStagedChannels = 64, kStagedPixel = kStagedChannels + 16;
+
+// Tiles that do not roll stage inputs and outputs of as many rows as fit here: a quarter of a small
+// L2.
+inline constexpr int64_t kStagedBlockBytes = 128 << 10;
 
 // NCHW: largest kernel in either direction; larger ones run in a copy of another layout, which
 // costs little beside them.
