@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <utility>
 
+#include "jit/code_cache.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/random_desc.h"
@@ -83,6 +85,89 @@ void Sweep(DataKind data, bool exact_post_ops, int64_t cases) {
                       .Threads(1 + static_cast<int>(i % 5))
                       .Run())
           << "case " << i;
+    }
+  });
+}
+
+ConvDesc Layer(int64_t channels, Size2 in, int64_t kernel, int64_t stride, int64_t dilation,
+               Layout layout) {
+  ConvDesc desc;
+  desc.groups = desc.ic = desc.oc = channels, desc.in = in;
+  desc.kernel = {kernel, kernel}, desc.stride = {stride, stride},
+  desc.dilation = {dilation, dilation};
+  const int64_t pad = kernel / 2 * dilation;
+  desc.pad = {pad, pad, pad, pad};
+  desc.src.layout = desc.dst.layout = layout;
+  return desc;
+}
+
+// Tiles, strips and staging differ; the bits do not.
+TEST(Depthwise, SameBitsForAnyThreadCount) {
+  ForEachIsa([](Isa) {
+    for (const Layout layout : kLayouts) {
+      for (const ConvDesc& desc :
+           {Layer(40, {14, 15}, 3, 1, 1, layout), Layer(24, {15, 30}, 5, 2, 1, layout),
+            Layer(20, {33, 33}, 3, 1, 12, layout), Layer(512, {7, 7}, 3, 1, 1, layout),
+            Layer(512, {9, 7}, 7, 1, 1, layout)}) {
+        ConvTester one(desc);
+        ASSERT_TRUE(one.Algorithm("depthwise").Data(DataKind::kReal).Run());
+        for (const int threads : {2, 3, 7}) {
+          ConvTester many(desc);
+          ASSERT_TRUE(many.Algorithm("depthwise").Data(DataKind::kReal).Threads(threads).Run());
+          ASSERT_TRUE(SameBits(one.output(), many.output())) << threads << " threads";
+        }
+      }
+    }
+  });
+}
+
+TEST(Depthwise, HostileShapes) {
+  ForEachIsa([](Isa) {
+    for (const Layout layout : kLayouts) {
+      ConvDesc desc = Layer(17, {4, 4}, 3, 1, 1, layout);
+      desc.pad = {9, 9, 9, 9};  // outputs without any tap
+      ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Run());
+      desc = Layer(16, {10, 10}, 3, 1, 12, layout);  // the middle tap only
+      ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Run());
+      desc = Layer(5, {3, 3}, 1, 7, 1, layout);  // stride beyond image and kernel
+      ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Run());
+      desc = Layer(9, {1, 300}, 1, 1, 1, layout);  // a row of pieces
+      desc.kernel = {1, 251}, desc.pad = {0, 125, 0, 125};
+      ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Run());
+      std::swap(desc.in.h, desc.in.w), desc.kernel = {251, 1}, desc.pad = {125, 0, 125, 0};
+      ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Run());
+      desc = Layer(33, {5, 5}, 5, 1, 1, layout);
+      desc.oc = 33 * 3, desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+      ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").ResidualInPlace().Run());
+    }
+  });
+}
+
+// Kernels depend on tiles and on what the padding cuts off them, not on image sizes.
+TEST(Depthwise, KernelCountReachesAPlateau) {
+  ForEachIsa([](Isa) {
+    for (const Layout layout : {Layout::kNhwc, Layout::kNchw, Layout::kNchw16c}) {
+      for (const int64_t kernel : {3, 5, 7}) {
+        for (const int64_t stride : {1, 2}) {
+          ClearKernelCache();
+          Random random(3);
+          const auto plan = [&](int64_t height, int64_t width) {
+            ConvOptions options;
+            options.algorithm = "depthwise";
+            const auto conv =
+                Conv::Create(Layer(40, {height, width}, kernel, stride, 1, layout), options);
+            ASSERT_TRUE(conv.ok()) << conv.status().message();
+          };
+          for (int64_t size = 1; size <= 40; ++size) {
+            for (const int64_t other : {1, 2, 3, 5, 8, 30}) plan(other, size), plan(size, other);
+          }
+          for (int i = 0; i < 300; ++i) plan(random.Between(1, 300), random.Between(1, 300));
+          EXPECT_LE(jit::GetCodeCacheStats().kernels, kernel == 3 ? 96u : 200u) << kernel;
+          const uint64_t before = jit::GetCodeCacheStats().misses;
+          for (int i = 0; i < 300; ++i) plan(random.Between(1, 300), random.Between(1, 300));
+          EXPECT_EQ(jit::GetCodeCacheStats().misses, before);
+        }
+      }
     }
   });
 }
