@@ -62,6 +62,8 @@ class Assembler : public Xbyak::CodeGenerator {
   void UseTailMask(const Xmm& mask_vec);
   // acc += x * multiplier in the used lanes; the others are not even multiplied. Destroys `temp`.
   void FmaTail(const Xmm& acc, const Xmm& x, const Xmm& multiplier, const Xmm& mask_vec, const Xmm& temp);
+  // Whether FmaTail costs no more than an FMA.
+  bool fma_tail_is_free() const { return isa_.has_opmask; }
   // Stores the first `lanes` lanes, fewer than a vector has, whose mask was prepared by LoadTailMask. Destroys
   // `dst` and `src`: without opmask registers the pieces of 4, 2 and 1 are stored one by one, since masked stores
   // take dozens of cycles on AMD.

@@ -78,8 +78,8 @@ TEST(Tails, MatrixProductsOfEverySize) {
 
 TEST(Tails, Widthwise) {
   ForEachIsa([](Isa) {
-    for (int64_t width = 1; width <= 120; ++width) {
-      for (const int64_t oc : {1, 2, 3, 4, 5, 13}) {
+    for (int64_t width = 1; width <= 120; width += width < 60 ? 1 : 7) {
+      for (const int64_t oc : {1, 2, 4, 7}) {
         for (const int64_t kernel : {1, 3, 5}) {
           ConvDesc desc = Desc(5, oc, {5, width}, kernel, Layout::kNchw, Layout::kNchw);
           ASSERT_TRUE(ConvTester(desc).Algorithm("widthwise").Run()) << "width " << width << " oc " << oc;

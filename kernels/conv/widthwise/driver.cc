@@ -40,6 +40,7 @@ class WidthDriver {
   WidthDriver(const WidthPlan& plan, const ConvCall& call, int thread)
       : plan_(plan), g_(plan.geometry_), b_(plan.blocking_), call_(call) {
     args_.post_params = plan.post_params_.data();
+    args_.finite_weights = call.weights[0] != 0;
     if (!b_.staged) return;
     stage_ =
         reinterpret_cast<float*>(call.scratch + static_cast<size_t>(thread) * plan.stage_bytes_);
@@ -140,7 +141,7 @@ void WidthDriver::SetChannelTile(int64_t group, int64_t tile) {
   src_channel_ = group * g_.ic_g;
   channel_ = group * g_.oc_g + cut.begin(tile);
   weights_ = call_.weights + plan_.weights_.weights(channel_);
-  args_.bias = call_.weights + channel_;
+  args_.bias = call_.weights + plan_.weights_.bias(channel_);
   args_.dst_row = g_.dst.h * kFloat;
   args_.dst_channel = g_.dst.c * kFloat;
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {

@@ -51,10 +51,18 @@ class WidthEmitter {
   // --- a line of taps (line_emitter.cc) ---
   // `index`: of the column, for its masks.
   void EmitLine(RowRange rows, TapCode code, int index);
+  // What happens to masked lanes: not multiplied at all, or multiplied as zeros.
+  enum class Masking { kLeaveOut, kZero };
+  void EmitLine(RowRange rows, TapCode code, int index, Masking masking);
   void EmitTap(RowRange rows, TapCode code, int index, int tap);
   void EmitMaskedVector(RowRange rows, int v, int index, int tap);
-  void EmitFullVectors(RowRange rows, int begin, int end, int tap);
-  void LoadInput(const Xmm& x, int v);
+  void EmitVectors(RowRange rows, int begin, int end, TapCode code, int index, int tap);
+  void LoadInput(const Xmm& x, int v, bool masked, int index, const Xmm& spare);
+  bool IsMasked(int v, TapCode code) const;
+  bool InputsStay(RowRange rows, int vecs) const;
+  bool HasSpareTemp(RowRange rows) const;
+  int WeightsPerTap(RowRange rows) const { return (rows.high - rows.low + 1) * spec_.ocs; }
+  RegExp Source(int v) const;
   Address Weight(int row, int oc, int tap) const;
 
   // --- the end of a tile (store_emitter.cc) ---

@@ -2,6 +2,7 @@
 #include "kernels/conv/widthwise/pack.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rafter::widthwise {
 
@@ -22,7 +23,7 @@ ChannelCut CutChannels(int64_t oc_g) {
 WeightLayout LayOutWeights(const ConvProblem& problem) {
   const ConvDesc& d = problem.desc;
   WeightLayout layout{d.groups, problem.ic_g, problem.oc_g, d.kernel.h, d.kernel.w};
-  layout.bias_floats = (d.oc + kLineFloats - 1) / kLineFloats * kLineFloats;
+  layout.bias_floats = kFiniteFloats + (d.oc + kLineFloats - 1) / kLineFloats * kLineFloats;
   layout.payload_floats = layout.bias_floats + d.oc * layout.sum_length();
   return layout;
 }
@@ -38,7 +39,9 @@ PackedHeader WeightHeader(const WeightLayout& layout) {
 
 void PackWeights(const WeightLayout& layout, const float* oihw, const float* bias,
                  float* payload) noexcept {
-  if (bias != nullptr) std::copy_n(bias, layout.groups * layout.oc_g, payload);
+  if (bias != nullptr) std::copy_n(bias, layout.groups * layout.oc_g, payload + layout.bias(0));
+  const int64_t count = layout.groups * layout.oc_g * layout.sum_length();
+  payload[0] = std::all_of(oihw, oihw + count, [](float w) { return std::isfinite(w); }) ? 1 : 0;
   const ChannelCut cut = CutChannels(layout.oc_g);
   const int64_t length = layout.sum_length(), taps = layout.kh * layout.kw,
                 step = SumBlock(layout.ic_g);

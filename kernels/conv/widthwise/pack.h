@@ -1,7 +1,8 @@
 // kernels/conv/widthwise/pack.h: packed weights of the widthwise kernels: interleaved by the output
 // channels of a tile, so that the broadcasts of a tap are neighbours.
 //
-//   payload = bias[oc], rounded up to a line, then weights[group][oc tile]
+//   payload = a line that says whether all weights are finite (1 or 0), bias[oc] rounded up to a
+//   line, then weights[group][oc tile]
 //   [block of input channels (SumBlock)][kh][kw][channel of the block][channel of the tile]
 //
 // Tiles have at most kMaxTileChannels channels; sizes differ by at most one, larger ones first.
@@ -16,6 +17,7 @@
 namespace rafter::widthwise {
 
 inline constexpr int64_t kMaxTileChannels = 4;
+inline constexpr int64_t kFiniteFloats = 16;  // before the bias; the first one is the answer
 
 // How the output channels of a group are cut into tiles: `wide` tiles of `size` channels, then
 // tiles of one less.
@@ -31,6 +33,7 @@ struct WeightLayout {
   int64_t bias_floats = 0, payload_floats = 0;
 
   int64_t sum_length() const { return ic_g * kh * kw; }
+  int64_t bias(int64_t channel) const { return kFiniteFloats + channel; }
   // Offset in floats of the tile that starts at output channel `channel` of the convolution.
   int64_t weights(int64_t channel) const { return bias_floats + channel * sum_length(); }
 };

@@ -29,23 +29,23 @@ const char* Refuse(const ConvProblem& problem, const PlanContext& context) {
 
 }  // namespace
 
-WidthPlan::WidthPlan(const ConvProblem& problem, const PlanContext& context)
-    : geometry_(GeometryOf(problem)),
-      isa_(context.isa),
+WidthPlan::WidthPlan(const ConvProblem& problem, Geometry geometry, const Blocking& blocking,
+                     Isa isa)
+    : geometry_(std::move(geometry)),
+      isa_(isa),
       weights_(LayOutWeights(problem)),
-      channels_(CutChannels(problem.oc_g)) {
-  blocking_ = ChooseBlocking(geometry_, jit::GetIsaInfo(isa_), *context.machine, context.threads);
+      channels_(CutChannels(problem.oc_g)),
+      blocking_(blocking) {
   for (const PostOp& op : geometry_.post_ops) {
     post_params_.push_back(op.alpha);
     post_params_.push_back(op.beta);
   }
 }
 
-Result<std::unique_ptr<ConvPlan>> WidthPlan::Make(const ConvProblem& problem,
-                                                  const PlanContext& context) {
-  std::unique_ptr<WidthPlan> plan(new WidthPlan(problem, context));
-  const Geometry& g = plan->geometry_;
-  std::optional<RowCut> cut = CutRow(g, jit::GetIsaInfo(context.isa).vec_lanes(),
+Result<std::unique_ptr<ConvPlan>> WidthPlan::Make(const ConvProblem& problem, Geometry geometry,
+                                                  const Blocking& blocking, Isa isa) {
+  std::unique_ptr<WidthPlan> plan(new WidthPlan(problem, std::move(geometry), blocking, isa));
+  std::optional<RowCut> cut = CutRow(plan->geometry_, jit::GetIsaInfo(isa).vec_lanes(),
                                      plan->blocking_.max_vecs, plan->sorts_lanes());
   if (!cut) return Status::Unsupported("padding covers too many tiles of the row");
   plan->row_cut_ = std::move(*cut);
@@ -168,20 +168,43 @@ std::string WidthPlan::Describe() const {
   return text;
 }
 
+namespace {
+
+class WidthDraft final : public PlanDraft {
+ public:
+  WidthDraft(Geometry geometry, const Blocking& blocking)
+      : geometry_(std::move(geometry)), blocking_(blocking) {}
+  Result<std::unique_ptr<ConvPlan>> Finish(const ConvProblem& problem,
+                                           const PlanContext& context) override {
+    return WidthPlan::Make(problem, std::move(geometry_), blocking_, context.isa);
+  }
+
+ private:
+  Geometry geometry_;
+  const Blocking blocking_;
+};
+
+}  // namespace
+
 Offer Consider(const ConvProblem& problem, const PlanContext& context) {
   Offer offer;
   if (const char* reason = Refuse(problem, context)) {
     offer.refusal = reason;
     return offer;
   }
-  offer.predicted_us = ChooseBlocking(GeometryOf(problem), jit::GetIsaInfo(context.isa),
-                                      *context.machine, context.threads)
-                           .predicted_us;
+  Geometry geometry = GeometryOf(problem);
+  const Blocking blocking =
+      ChooseBlocking(geometry, jit::GetIsaInfo(context.isa), *context.machine, context.threads);
+  offer.predicted_us = blocking.predicted_us;
+  offer.draft = std::make_unique<WidthDraft>(std::move(geometry), blocking);
   return offer;
 }
 
 Result<std::unique_ptr<ConvPlan>> MakePlan(const ConvProblem& problem, const PlanContext& context) {
-  return WidthPlan::Make(problem, context);
+  Geometry geometry = GeometryOf(problem);
+  const Blocking blocking =
+      ChooseBlocking(geometry, jit::GetIsaInfo(context.isa), *context.machine, context.threads);
+  return WidthPlan::Make(problem, std::move(geometry), blocking, context.isa);
 }
 
 }  // namespace rafter::widthwise

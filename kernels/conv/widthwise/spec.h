@@ -91,6 +91,7 @@ struct WidthArgs {
   int64_t weights_row;       // several rows: from an output row's weights to those of the next one
                              // (negative)
   int64_t weights_column;    // edge kernels: past a column
+  int64_t finite_weights;    // edge kernels: no weight is infinite or NaN
   const uint8_t* tap_codes;  // edge kernels without `columns`: TapCode per column
   const int32_t* masks;  // edge kernels: per column and vector (two with kStride2) one lane mask
   const int64_t* column_table;  // kTable: byte offsets, per column

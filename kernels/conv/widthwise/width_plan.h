@@ -29,8 +29,8 @@ struct ColumnKernels {
 
 class WidthPlan final : public ConvPlan {
  public:
-  static Result<std::unique_ptr<ConvPlan>> Make(const ConvProblem& problem,
-                                                const PlanContext& context);
+  static Result<std::unique_ptr<ConvPlan>> Make(const ConvProblem& problem, Geometry geometry,
+                                                const Blocking& blocking, Isa isa);
 
   const char* algorithm() const noexcept override { return "widthwise"; }
   const std::string& kernel_name() const noexcept override { return kernel_name_; }
@@ -49,7 +49,7 @@ class WidthPlan final : public ConvPlan {
  private:
   friend class WidthDriver;
 
-  WidthPlan(const ConvProblem& problem, const PlanContext& context);
+  WidthPlan(const ConvProblem& problem, Geometry geometry, const Blocking& blocking, Isa isa);
   Status MakeStage();
   Status CompileKernels();
   // Whether even inputs are sorted out in registers.

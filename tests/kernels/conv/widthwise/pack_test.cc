@@ -36,13 +36,14 @@ TEST(Pack, EveryWeightAtItsPlace) {
   for (size_t i = 0; i < bias.size(); ++i) bias[i] = -static_cast<float>(i + 1);
   std::vector<float> payload(static_cast<size_t>(layout.payload_floats), 0.0f);
   PackWeights(layout, oihw.data(), bias.data(), payload.data());
+  EXPECT_EQ(payload[0], 1.0f) << "all weights are finite";
   const ChannelCut cut = CutChannels(7);  // 4 + 3
   EXPECT_EQ(cut.tiles, 2);
   for (int64_t group = 0; group < 2; ++group) {
     for (int64_t tile = 0; tile < 2; ++tile) {
       for (int64_t c = 0; c < cut.channels(tile); ++c) {
         const int64_t oc = group * 7 + cut.begin(tile) + c;
-        EXPECT_EQ(payload[static_cast<size_t>(oc)], bias[static_cast<size_t>(oc)]);
+        EXPECT_EQ(payload[static_cast<size_t>(layout.bias(oc))], bias[static_cast<size_t>(oc)]);
         for (int64_t k = 0; k < 18; ++k) {
           const int64_t place = k % 6 * 3 + k / 6;  // one block of channels: [kh][kw][ic]
           const int64_t at =
@@ -60,7 +61,7 @@ TEST(Pack, NothingDependsOnTheVectorWidth) {
   const PackedHeader header = WeightHeader(LayOutWeights(*Validate(desc)));
   EXPECT_EQ(header.vec_lanes, 0u);
   EXPECT_EQ(header.format, static_cast<uint32_t>(PackedFormat::kWidthwise));
-  EXPECT_EQ(header.payload_bytes, (16 + 5 * 27) * sizeof(float));
+  EXPECT_EQ(header.payload_bytes, (16 + 16 + 5 * 27) * sizeof(float));
 }
 
 }  // namespace
