@@ -310,6 +310,32 @@ rafter_status rafter_cost(const rafter_conv_desc* desc, rafter_conv_cost* cost) 
   });
 }
 
+rafter_status rafter_wisdom_export(char* text, size_t bytes, size_t* needed) {
+  rafter::CopyText({}, text, bytes);
+  if (needed != nullptr) *needed = 0;
+  if (text == nullptr && bytes > 0) return rafter::Invalid("text: NULL, but bytes is not 0");
+  return rafter::Guarded([&]() -> rafter::Status {
+    const std::string wisdom = rafter::ExportWisdom();
+    if (wisdom.empty()) return rafter::Status::OutOfMemory();
+    if (needed != nullptr) *needed = wisdom.size() + 1;
+    if (bytes == 0) return {};
+    if (bytes <= wisdom.size()) {
+      return rafter::Status::InvalidArgument("bytes: " + std::to_string(bytes) +
+                                             " is too small, allowed: " +
+                                             std::to_string(wisdom.size() + 1) + " and above");
+    }
+    rafter::CopyText(wisdom, text, bytes);
+    return {};
+  });
+}
+
+rafter_status rafter_wisdom_import(const char* text, size_t bytes) {
+  if (text == nullptr) return rafter::Invalid("text: NULL");
+  return rafter::Guarded([&] { return rafter::ImportWisdom({text, bytes}); });
+}
+
+void rafter_wisdom_forget(void) { rafter::ForgetWisdom(); }
+
 void rafter_clear_kernel_cache(void) { rafter::ClearKernelCache(); }
 
 }  // extern "C"

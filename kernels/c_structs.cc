@@ -13,6 +13,7 @@ namespace rafter {
 namespace {
 
 static_assert(static_cast<int>(Layout::kNchw8c) == RAFTER_NCHW8C);
+static_assert(static_cast<int>(Planning::kMeasure) == RAFTER_PLAN_MEASURE);
 static_assert(static_cast<int>(PostOpKind::kChannelScale) == RAFTER_CHANNEL_SCALE);
 
 bool IsDense(const rafter_strides& s) { return s.n == 0 && s.c == 0 && s.h == 0 && s.w == 0; }
@@ -95,6 +96,11 @@ Result<ConvOptions> ToOptions(const rafter_conv_options* given) {
   options.threads = sized->threads;
   options.accuracy = sized->strict != 0 ? Accuracy::kStrict : Accuracy::kDefault;
   if (sized->algorithm != nullptr) options.algorithm = sized->algorithm;
+  if (sized->plan != RAFTER_PLAN_MODEL && sized->plan != RAFTER_PLAN_MEASURE) {
+    return Status::InvalidArgument("plan: " + std::to_string(sized->plan) +
+                                   " is unknown, allowed: 0 (model), 1 (measure)");
+  }
+  options.plan = static_cast<Planning>(sized->plan);
   return options;
 }
 

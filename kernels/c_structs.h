@@ -17,7 +17,7 @@ namespace rafter {
 // Sizes in the first version of the header. They never change; structs only grow behind them.
 inline constexpr size_t kDescBytesV1 = sizeof(rafter_conv_desc);
 inline constexpr size_t kPostOpBytesV1 = sizeof(rafter_post_op);
-inline constexpr size_t kOptionsBytesV1 = sizeof(rafter_conv_options);
+inline constexpr size_t kOptionsBytesV1 = offsetof(rafter_conv_options, plan);
 inline constexpr size_t kRunOptionsBytesV1 = sizeof(rafter_run_options);
 inline constexpr size_t kCostBytesV1 = sizeof(rafter_conv_cost);
 

@@ -1,5 +1,5 @@
 // runtime/machine_model.h: what the cost model knows of a CPU. Defaults per CPU family; whoever
-// measured the machine may replace them. The library itself never measures.
+// measured the machine may replace them. The library itself never measures them.
 #ifndef RAFTER_RUNTIME_MACHINE_MODEL_H_
 #define RAFTER_RUNTIME_MACHINE_MODEL_H_
 

@@ -3,8 +3,8 @@
 
 Usage: check_layers.py [ROOT]. Prints one line per violation, `file:line: reason`; exit status 1 if any.
 
-For: who may include whom, third-party headers, and the two phrases that would let instruction sets leak
-out of jit/. Not for: sizes (check_sizes.py), text and names (check_text.py).
+For: who may include whom, third-party headers, the two phrases that would let instruction sets leak
+out of jit/, and who reads a clock. Not for: sizes (check_sizes.py), text and names (check_text.py).
 """
 
 import pathlib
@@ -76,6 +76,11 @@ ISA_EXCEPTIONS = {
     r"tests/": "runs every set of the machine",
 }
 
+# The library measures only when asked (ADR 8): jit/ and kernels/ read no clock, with one exception.
+CLOCK = re.compile(r"\b(steady_clock|system_clock|high_resolution_clock|clock_gettime|gettimeofday|_{1,2}rdtscp?)\b")
+CLOCK_FREE = re.compile(r"(jit|kernels)/")
+CLOCK_EXCEPTIONS = {"kernels/conv/plan_measure.cc"}
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 SOURCES = (".h", ".cc", ".c")
 
@@ -125,6 +130,7 @@ def check_angled(path, target):
 
 def check_file(root, path):
     text = strip_comments((root / path).read_text(encoding="utf-8"))
+    clock_allowed = not CLOCK_FREE.match(path) or path in CLOCK_EXCEPTIONS
     isa_allowed = path.startswith("jit/") or any(re.match(p, path) for p in ISA_EXCEPTIONS)
     for number, line in enumerate(text.splitlines(), 1):
         match = INCLUDE.match(line)
@@ -133,6 +139,8 @@ def check_file(root, path):
             reason = check_quoted(root, path, target) if kind == '"' else check_angled(path, target)
             if reason:
                 yield f"{path}:{number}: {reason}"
+        elif not clock_allowed and CLOCK.search(line):
+            yield f"{path}:{number}: only {' '.join(CLOCK_EXCEPTIONS)} reads a clock: {line.strip()}"
         elif not isa_allowed and ISA_DECISION.search(line):
             yield f"{path}:{number}: a decision about an instruction set belongs to jit/: {line.strip()}"
 

@@ -59,6 +59,14 @@ struct ConvDesc {
 // a published error bound (none yet).
 enum class Accuracy : uint8_t { kDefault, kStrict };
 
+// How the algorithm is chosen. kModel: by predicted times (and wisdom, see rafter/wisdom.h). kMeasure:
+// without wisdom about the problem, the candidates are run by turns on random data (about 3 ms each,
+// or five runs of longer ones) and the fastest is taken and remembered as wisdom. They run on
+// OpenMpThreads() with the plan's thread count, whatever pool the caller passes to Run; measurements of
+// one process wait for each other. Not measured: a candidate without rival, what is predicted to take
+// ten times as long as the cheapest, and the reference unless it is the cheapest.
+enum class Planning : uint8_t { kModel, kMeasure };
+
 struct ConvOptions {
   int threads = 0;               // threads the plan is laid out for; 0 = those of OpenMpThreads()
   Accuracy accuracy = Accuracy::kDefault;
@@ -66,6 +74,10 @@ struct ConvOptions {
   // their form behind a change of layout, "direct+reorder"); empty: the cheapest. kUnsupported when it
   // refuses the problem, kInvalidArgument for an unknown name.
   std::string algorithm{};
+  Planning plan = Planning::kModel;
+  // kMeasure only: where tensors, weights and scratch for the measurement come from (kOutOfMemory when
+  // it has not enough); null: memory that is returned to the system behind the measurement.
+  MemoryPool* pool = nullptr;
 };
 
 struct PackOptions {

@@ -11,5 +11,6 @@
 #include "rafter/tensor.h"       // IWYU pragma: export
 #include "rafter/threads.h"      // IWYU pragma: export
 #include "rafter/version.h"      // IWYU pragma: export
+#include "rafter/wisdom.h"       // IWYU pragma: export
 
 #endif  // RAFTER_RAFTER_H_

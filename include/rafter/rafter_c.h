@@ -110,12 +110,17 @@ typedef struct rafter_conv_desc {
 RAFTER_EXPORT void rafter_conv_desc_init_sized(rafter_conv_desc* desc, size_t struct_bytes,
                                                size_t post_op_bytes);
 
+// How the algorithm is chosen: by predicted times, or by running the candidates (rafter/conv.h,
+// Planning).
+typedef enum rafter_planning { RAFTER_PLAN_MODEL = 0, RAFTER_PLAN_MEASURE = 1 } rafter_planning;
+
 // {.struct_bytes = sizeof(rafter_conv_options)} are the defaults.
 typedef struct rafter_conv_options {
   size_t struct_bytes;
   int32_t threads;        // 0 = those of the OpenMP backend
   int32_t strict;         // 1: direct summation only
   const char* algorithm;  // NULL: the cheapest
+  int32_t plan;           // a rafter_planning
 } rafter_conv_options;
 
 typedef struct rafter_conv rafter_conv;
@@ -201,6 +206,14 @@ RAFTER_EXPORT rafter_status rafter_cost(const rafter_conv_desc* desc, rafter_con
 RAFTER_EXPORT rafter_status rafter_explain(const rafter_conv_desc* desc,
                                            const rafter_conv_options* options, char* text,
                                            size_t bytes, size_t* length);
+
+// What RAFTER_PLAN_MEASURE found out in this process, as text (rafter/wisdom.h). *needed (may be NULL)
+// becomes its length with the final zero. `text` may be NULL when `bytes` is 0, to ask for that. A
+// buffer that is too small is RAFTER_INVALID_ARGUMENT and gets an empty text.
+RAFTER_EXPORT rafter_status rafter_wisdom_export(char* text, size_t bytes, size_t* needed);
+// `text` has `bytes` bytes and needs no final zero. A failed import changes nothing.
+RAFTER_EXPORT rafter_status rafter_wisdom_import(const char* text, size_t bytes);
+RAFTER_EXPORT void rafter_wisdom_forget(void);
 
 // Drops all compiled kernels that no plan uses.
 RAFTER_EXPORT void rafter_clear_kernel_cache(void);

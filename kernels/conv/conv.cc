@@ -52,6 +52,10 @@ Status CheckOptions(const ConvOptions& options) {
         "accuracy: " + std::to_string(static_cast<int>(options.accuracy)) +
         " is unknown, allowed: 0 (default), 1 (strict)");
   }
+  if (options.plan != Planning::kModel && options.plan != Planning::kMeasure) {
+    return Status::InvalidArgument("plan: " + std::to_string(static_cast<int>(options.plan)) +
+                                   " is unknown, allowed: 0 (model), 1 (measure)");
+  }
   return {};
 }
 
@@ -152,7 +156,8 @@ Result<Conv> Conv::Create(const ConvDesc& desc, const ConvOptions& options) try 
   impl->context.machine = &CurrentMachineModel();
 
   Result<Decision> decision =
-      Decide(ConvAlgorithms(), impl->problem, impl->context, options.algorithm);
+      Decide(ConvAlgorithms(), impl->problem, impl->context, options.algorithm,
+             {.plan = options.plan, .pool = options.pool});
   if (!decision.ok()) return decision.status();
   impl->decision = std::move(decision).value();
   const ConvPlan& plan = *impl->decision.plan;

@@ -2,6 +2,9 @@
 #include "kernels/conv/dispatch.h"
 
 #include <cstdio>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,11 +14,13 @@
 #include "kernels/conv/depthwise/depthwise.h"
 #include "kernels/conv/direct/direct.h"
 #include "kernels/conv/grouped/grouped.h"
+#include "kernels/conv/plan_measure.h"
 #include "kernels/conv/pointwise/pointwise.h"
 #include "kernels/conv/reference/reference.h"
 #include "kernels/conv/splitk/splitk.h"
 #include "kernels/conv/via_nhwc.h"
 #include "kernels/conv/widthwise/widthwise.h"
+#include "kernels/conv/wisdom.h"
 
 namespace rafter {
 namespace {
@@ -53,11 +58,18 @@ Status UnknownName(std::span<const ConvAlgorithm> table, std::string_view name) 
   return Status::InvalidArgument(std::move(message));
 }
 
+// Candidates predicted to take more than this many times as long as the cheapest are not measured.
+constexpr double kNotWorthMeasuring = 10;
+
+bool Usable(const Consideration& candidate) {
+  return candidate.offer.refusal.empty() && candidate.failure.empty();
+}
+
 // The cheapest candidate that has neither refused nor failed.
 Consideration* Cheapest(std::vector<Consideration>& considered) {
   Consideration* best = nullptr;
   for (Consideration& candidate : considered) {
-    if (!candidate.offer.refusal.empty() || !candidate.failure.empty()) continue;
+    if (!Usable(candidate)) continue;
     if (best == nullptr || candidate.offer.predicted_us < best->offer.predicted_us) {
       best = &candidate;
     }
@@ -65,10 +77,163 @@ Consideration* Cheapest(std::vector<Consideration>& considered) {
   return best;
 }
 
-std::string Microseconds(double us) {
+// One decision on its way.
+class Chooser {
+ public:
+  Chooser(const ConvProblem& problem, const PlanContext& context, const ChoiceOptions& options)
+      : problem_(problem), context_(context), options_(options) {}
+
+  void Ask(std::span<const ConvAlgorithm> table, std::string_view forced) {
+    forced_ = !forced.empty();
+    decision_.considered.reserve(table.size());
+    for (const ConvAlgorithm& algorithm : table) {
+      if (forced_ && !Matches(algorithm.name, forced)) continue;
+      Consideration& added = decision_.considered.emplace_back();
+      added.algorithm = &algorithm;
+      added.offer = algorithm.consider(problem_, context_);
+    }
+  }
+
+  // Each of these three leaves a plan, or none when the next one has to choose. kOutOfMemory.
+  Status ByWisdom();
+  Status ByMeasurement();
+  Status ByModel();
+
+  bool any_considered() const { return !decision_.considered.empty(); }
+  bool decided() const { return decision_.plan != nullptr; }
+  Result<Decision> Take();
+
+ private:
+  using PlanPtr = std::unique_ptr<ConvPlan>;
+
+  // Null: the candidate cannot, and has its failure noted.
+  Result<PlanPtr> MakePlan(Consideration& candidate);
+  void Choose(Consideration& candidate, PlanPtr plan, ChosenBy chosen_by) {
+    candidate.chosen = true;
+    candidate.chosen_by = chosen_by;
+    decision_.plan = std::move(plan);
+  }
+  std::vector<Consideration*> WorthMeasuring();
+
+  const ConvProblem& problem_;
+  const PlanContext& context_;
+  const ChoiceOptions& options_;
+  bool forced_ = false;
+  Decision decision_;
+  Status last_failure_;
+};
+
+Result<Chooser::PlanPtr> Chooser::MakePlan(Consideration& candidate) {
+  const std::unique_ptr<PlanDraft> draft = std::move(candidate.offer.draft);
+  Result<PlanPtr> plan = draft ? draft->Finish(problem_, context_)
+                               : candidate.algorithm->make_plan(problem_, context_);
+  if (plan.ok() || plan.status().code() == StatusCode::kOutOfMemory) return plan;
+  candidate.failure = StatusCodeName(plan.status().code());
+  candidate.failure += ": " + std::string(plan.status().message());
+  last_failure_ = plan.status();
+  return PlanPtr();
+}
+
+Status Chooser::ByWisdom() {
+  const std::optional<WisdomChoice> known = FindWisdom(MakeWisdomKey(problem_, context_));
+  if (!known) return {};
+  for (Consideration& candidate : decision_.considered) {
+    if (candidate.algorithm->name != known->algorithm || !Usable(candidate)) continue;
+    Result<PlanPtr> plan = MakePlan(candidate);
+    if (!plan.ok()) return plan.status();
+    if (*plan == nullptr) break;
+    candidate.measured_us = known->us;
+    Choose(candidate, std::move(plan).value(), ChosenBy::kWisdom);
+    break;
+  }
+  return {};
+}
+
+// The reference, which may take seconds, only where it is predicted to be the fastest: tiny problems.
+std::vector<Consideration*> Chooser::WorthMeasuring() {
+  const Consideration* cheapest = Cheapest(decision_.considered);
+  std::vector<Consideration*> candidates;
+  for (Consideration& candidate : decision_.considered) {
+    if (!Usable(candidate)) continue;
+    if (std::string_view(candidate.algorithm->name) == "reference" && &candidate != cheapest) continue;
+    if (candidate.offer.predicted_us > kNotWorthMeasuring * cheapest->offer.predicted_us) continue;
+    candidates.push_back(&candidate);
+  }
+  return candidates;
+}
+
+Status Chooser::ByMeasurement() {
+  const std::lock_guard<std::mutex> alone(MeasuringMutex());
+  // Another thread may have measured the same problem in the meantime.
+  if (Status status = ByWisdom(); !status.ok() || decided()) return status;
+  const std::vector<Consideration*> candidates = WorthMeasuring();
+  if (candidates.size() < 2) return {};
+  std::vector<PlanPtr> plans;
+  std::vector<Contender> contenders;
+  std::vector<Consideration*> measured;
+  for (Consideration* candidate : candidates) {
+    Result<PlanPtr> plan = MakePlan(*candidate);
+    if (!plan.ok()) return plan.status();
+    if (*plan == nullptr) continue;
+    contenders.push_back({plan->get()});
+    plans.push_back(std::move(plan).value());
+    measured.push_back(candidate);
+  }
+  if (measured.empty()) return {};
+  if (Status status = MeasurePlans(problem_, options_.pool, contenders); !status.ok()) {
+    return status;
+  }
+  size_t best = 0;
+  for (size_t i = 0; i < measured.size(); ++i) {
+    measured[i]->measured_us = contenders[i].us;
+    if (contenders[i].us < contenders[best].us) best = i;
+  }
+  Choose(*measured[best], std::move(plans[best]), ChosenBy::kMeasurement);
+  // The best of some is not the best of all.
+  if (!forced_) {
+    StoreWisdom(MakeWisdomKey(problem_, context_), measured[best]->algorithm->name,
+                contenders[best].us);
+  }
+  return {};
+}
+
+Status Chooser::ByModel() {
+  while (Consideration* best = Cheapest(decision_.considered)) {
+    Result<PlanPtr> plan = MakePlan(*best);
+    if (!plan.ok()) return plan.status();
+    if (*plan == nullptr) continue;
+    Choose(*best, std::move(plan).value(), ChosenBy::kModel);
+    return {};
+  }
+  return {};
+}
+
+Result<Decision> Chooser::Take() {
+  if (decided()) {
+    for (Consideration& other : decision_.considered) other.offer.draft.reset();
+    return std::move(decision_);
+  }
+  if (!last_failure_.ok()) return last_failure_;
+  const Consideration& refused = decision_.considered.front();
+  return Status::Unsupported("algorithm: \"" + std::string(refused.algorithm->name) +
+                             "\" refused: " + refused.offer.refusal.text());
+}
+
+// In microseconds.
+std::string TimeText(double us) {
   char text[32];
-  std::snprintf(text, sizeof text, us < 100 ? "%.2f us" : "%.0f us", us);
+  std::snprintf(text, sizeof text, us < 100 ? "%.2f" : "%.0f", us);
   return text;
+}
+
+std::string DescribeChoice(const Consideration& candidate) {
+  std::string text = candidate.chosen ? "chosen" : "not chosen";
+  if (candidate.chosen && candidate.chosen_by == ChosenBy::kWisdom) text += " by wisdom";
+  if (candidate.chosen && candidate.chosen_by == ChosenBy::kMeasurement) text += " by measurement";
+  const std::string predicted = TimeText(candidate.offer.predicted_us);
+  if (candidate.measured_us == 0) return text + ", predicted " + predicted + " us";
+  text += candidate.chosen ? ", " : ", measured ";
+  return text + TimeText(candidate.measured_us) + " us (predicted " + predicted + ")";
 }
 
 }  // namespace
@@ -76,37 +241,22 @@ std::string Microseconds(double us) {
 std::span<const ConvAlgorithm> ConvAlgorithms() noexcept { return kAlgorithms; }
 
 Result<Decision> Decide(std::span<const ConvAlgorithm> table, const ConvProblem& problem,
-                        const PlanContext& context, std::string_view forced) {
-  Decision decision;
-  decision.considered.reserve(table.size());
-  for (const ConvAlgorithm& algorithm : table) {
-    if (!forced.empty() && !Matches(algorithm.name, forced)) continue;
-    Consideration& added = decision.considered.emplace_back();
-    added.algorithm = &algorithm;
-    added.offer = algorithm.consider(problem, context);
+                        const PlanContext& context, std::string_view forced,
+                        const ChoiceOptions& options) {
+  Chooser chooser(problem, context, options);
+  chooser.Ask(table, forced);
+  if (!chooser.any_considered()) return UnknownName(table, forced);
+  if (HasWisdom()) {
+    if (Status status = chooser.ByWisdom(); !status.ok()) return status;
   }
-  if (decision.considered.empty()) return UnknownName(table, forced);
-
-  Status last_failure;
-  while (Consideration* best = Cheapest(decision.considered)) {
-    const std::unique_ptr<PlanDraft> draft = std::move(best->offer.draft);
-    auto plan = draft ? draft->Finish(problem, context)
-                      : best->algorithm->make_plan(problem, context);
-    if (plan.ok()) {
-      best->chosen = true;
-      decision.plan = std::move(plan).value();
-      for (Consideration& other : decision.considered) other.offer.draft.reset();
-      return decision;
-    }
-    if (plan.status().code() == StatusCode::kOutOfMemory) return plan.status();
-    best->failure = StatusCodeName(plan.status().code());
-    best->failure += ": " + std::string(plan.status().message());
-    last_failure = plan.status();
+  // Without images there is nothing to run.
+  if (!chooser.decided() && options.plan == Planning::kMeasure && problem.desc.n > 0) {
+    if (Status status = chooser.ByMeasurement(); !status.ok()) return status;
   }
-  if (!last_failure.ok()) return last_failure;
-  const Consideration& refused = decision.considered.front();
-  return Status::Unsupported("algorithm: \"" + std::string(refused.algorithm->name) +
-                             "\" refused: " + refused.offer.refusal.text());
+  if (!chooser.decided()) {
+    if (Status status = chooser.ByModel(); !status.ok()) return status;
+  }
+  return chooser.Take();
 }
 
 std::string DescribeConsiderations(std::span<const Consideration> considered) {
@@ -118,8 +268,7 @@ std::string DescribeConsiderations(std::span<const Consideration> considered) {
     } else if (!candidate.failure.empty()) {
       text += "failed: " + candidate.failure;
     } else {
-      text += (candidate.chosen ? "chosen, predicted " : "not chosen, predicted ") +
-              Microseconds(candidate.offer.predicted_us);
+      text += DescribeChoice(candidate);
     }
     text += '\n';
   }

@@ -1,6 +1,7 @@
 /* tests/kernels/c_interface_c11_test.c: the C interface as a C11 program sees it. Each check prints
    the line that failed; the exit code is the number of failures. */
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,6 +247,52 @@ static void test_text_and_cost(void) {
   CHECK(refused(rafter_cost(&desc, NULL), "cost: NULL"));
 }
 
+/* Planning by measurement, and its wisdom through a buffer of the caller's. */
+static void test_wisdom(void) {
+  static char text[1000], again[1000];
+  size_t needed = 0;
+  rafter_wisdom_forget();
+  CHECK(rafter_wisdom_export(text, sizeof text, NULL) == RAFTER_OK);
+  CHECK(strcmp(text, "rafter wisdom 1\n") == 0);
+
+  rafter_conv_desc desc;
+  rafter_conv_desc_init(&desc);
+  desc.ic = desc.oc = 32;
+  desc.in_h = desc.in_w = 9;
+  rafter_conv_options options = {
+      .struct_bytes = sizeof options, .threads = 1, .plan = RAFTER_PLAN_MEASURE};
+  rafter_conv* conv = NULL;
+  CHECK(rafter_conv_create(&desc, &options, &conv) == RAFTER_OK);
+  CHECK(rafter_wisdom_export(NULL, 0, &needed) == RAFTER_OK);
+  CHECK(needed <= sizeof text);
+  CHECK(refused(rafter_wisdom_export(text, needed - 1, NULL), "is too small, allowed: "));
+  CHECK(text[0] == '\0');
+  CHECK(refused(rafter_wisdom_export(NULL, 5, NULL), "text: NULL"));
+  CHECK(rafter_wisdom_export(text, needed, NULL) == RAFTER_OK);
+  CHECK(strlen(text) == needed - 1);
+  /* Without vector units there is no choice and nothing to be wise about. */
+  if (rafter_effective_isa() != RAFTER_ISA_NONE) {
+    CHECK(strstr(text, rafter_conv_algorithm(conv)) != NULL);
+  }
+  rafter_conv_destroy(conv);
+
+  rafter_wisdom_forget();
+  CHECK(rafter_wisdom_import(text, needed - 1) == RAFTER_OK);
+  CHECK(rafter_wisdom_export(again, sizeof again, NULL) == RAFTER_OK);
+  CHECK(strcmp(text, again) == 0);
+  CHECK(refused(rafter_wisdom_import(text, needed), "wisdom, line "));
+  CHECK(refused(rafter_wisdom_import("", 0), "wisdom, line 1: is missing"));
+  CHECK(refused(rafter_wisdom_import(NULL, 0), "text: NULL"));
+  rafter_wisdom_forget();
+
+  options.plan = 2;
+  CHECK(refused(rafter_conv_create(&desc, &options, &conv), "plan: 2 is unknown"));
+  /* The struct of the first header ends in front of it. */
+  options.struct_bytes = offsetof(rafter_conv_options, plan);
+  CHECK(rafter_conv_create(&desc, &options, &conv) == RAFTER_OK);
+  rafter_conv_destroy(conv);
+}
+
 static void test_null(void) {
   rafter_conv_desc_init((rafter_conv_desc*)NULL);
   rafter_conv_destroy(NULL);
@@ -269,6 +316,7 @@ int main(void) {
   test_run();
   test_run_refuses();
   test_text_and_cost();
+  test_wisdom();
   test_null();
   rafter_clear_kernel_cache();
   return failures;

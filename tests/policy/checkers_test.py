@@ -53,6 +53,13 @@ class Layers(unittest.TestCase):
         self.assertFalse(layer_reasons("kernels/a.cc", "// isa == Isa::kAvx512 is for jit/\n"))
         self.assertFalse(layer_reasons("jit/a.cc", "if (isa == Isa::kAvx512) return;\n"))
 
+    def test_only_measurements_read_a_clock(self):
+        line = "auto now = std::chrono::steady_clock::now();\n"
+        self.assertTrue(layer_reasons("kernels/conv/dispatch.cc", line))
+        self.assertTrue(layer_reasons("jit/a.cc", "clock_gettime(CLOCK_MONOTONIC, &t);\n"))
+        self.assertFalse(layer_reasons("kernels/conv/plan_measure.cc", line))
+        self.assertFalse(layer_reasons("runtime/worker_pool.cc", line))
+
 
 class Sizes(unittest.TestCase):
     def measure(self, text):

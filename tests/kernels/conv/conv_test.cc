@@ -16,6 +16,7 @@
 
 #include "kernels/conv/plan.h"
 #include "rafter/memory_pool.h"
+#include "rafter/wisdom.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/inline_threads.h"
@@ -75,6 +76,8 @@ TEST(ConvCreate, RefusesBadRequests) {
             "threads: -1 is out of range, allowed: 0");
   ExpectBad(Conv::Create(kSmall, {.threads = 1025}).status(), "threads: 1025");
   ExpectBad(Conv::Create(kSmall, {.accuracy = static_cast<Accuracy>(7)}).status(), "accuracy: 7");
+  ExpectBad(Conv::Create(kSmall, {.plan = static_cast<Planning>(2)}).status(),
+            "plan: 2 is unknown, allowed: 0 (model), 1 (measure)");
   ExpectBad(Conv::Create(kSmall, {.algorithm = "fft"}).status(), "\"fft\" is unknown, allowed:");
   ExpectBad(Explain(desc).status(), "ic: 3");
 }
@@ -265,6 +268,114 @@ TEST(ConvExplain, SaysWhenExecutableMemoryIsRefused) {
         _exit(said ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
+}
+
+// A 1x1 layer has two candidates at least: as a matrix product, and as any kernel size.
+const ConvDesc kPointwise{.ic = 32, .oc = 32, .in = {9, 9}};
+
+class ConvMeasureTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ForgetWisdom(); }
+  void TearDown() override { ForgetWisdom(); }
+};
+
+TEST_F(ConvMeasureTest, ChoosesAndRemembersACandidate) {
+  testing::ForEachIsa([](Isa) {
+    ForgetWisdom();
+    const auto measured = Explain(kPointwise, {.threads = 2, .plan = Planning::kMeasure});
+    ASSERT_TRUE(measured.ok()) << measured.status().message();
+    EXPECT_NE(measured->find(": chosen by measurement, "), std::string::npos) << *measured;
+    EXPECT_NE(measured->find(": not chosen, measured "), std::string::npos) << *measured;
+    const std::string wisdom = ExportWisdom();
+    EXPECT_EQ(std::count(wisdom.begin(), wisdom.end(), '\n'), 2) << wisdom;
+    for (const Planning plan : {Planning::kModel, Planning::kMeasure}) {
+      const auto again = Explain(kPointwise, {.threads = 2, .plan = plan});
+      ASSERT_TRUE(again.ok());
+      EXPECT_NE(again->find(": chosen by wisdom, "), std::string::npos) << *again;
+    }
+    EXPECT_EQ(ExportWisdom(), wisdom);
+    // Another thread count is another question.
+    const auto other = Explain(kPointwise, {.threads = 1});
+    EXPECT_NE(other->find(": chosen, predicted "), std::string::npos) << *other;
+  });
+}
+
+TEST_F(ConvMeasureTest, GivesRightResults) {
+  for (const Layout layout : {Layout::kNhwc, Layout::kNchw, Layout::kNchw16c}) {
+    for (ConvDesc desc : {kPointwise, kSmall}) {
+      desc.src.layout = desc.dst.layout = layout;
+      desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+      const auto conv = Conv::Create(desc, {.threads = 2, .plan = Planning::kMeasure});
+      ASSERT_TRUE(conv.ok()) << conv.status().message();
+      // The tester's plan finds the wisdom.
+      ConvTester tester(desc);
+      EXPECT_TRUE(tester.Data(DataKind::kInteger).Threads(2).Run());
+      EXPECT_EQ(tester.algorithm(), conv->algorithm());
+    }
+  }
+}
+
+TEST_F(ConvMeasureTest, EveryCandidateMayBeTheFastest) {
+  testing::ForEachIsa([](Isa) {
+    for (const char* algorithm : {"pointwise", "direct", "pointwise+reorder", "reference"}) {
+      ForgetWisdom();
+      ASSERT_TRUE(Conv::Create(kPointwise, {.threads = 1, .plan = Planning::kMeasure}).ok());
+      std::string wisdom = ExportWisdom();
+      wisdom.resize(wisdom.rfind(' '));
+      wisdom.resize(wisdom.rfind(' ') + 1);
+      ASSERT_TRUE(ImportWisdom(wisdom + algorithm + " 1.000\n").ok());
+      ConvTester tester(kPointwise);
+      EXPECT_TRUE(tester.Data(DataKind::kInteger).Run());
+      const auto text = Explain(kPointwise, {.threads = 1});
+      const bool refuses =
+          text->find("\n" + std::string(algorithm) + ": refused") != std::string::npos;
+      EXPECT_NE(refuses, text->find("\n" + std::string(algorithm) + ": chosen by wisdom, 1.00 us") !=
+                             std::string::npos)
+          << *text;
+    }
+  });
+}
+
+TEST_F(ConvMeasureTest, OutOfMemory) {
+  if (DetectedIsa() == Isa::kNone) GTEST_SKIP() << "the reference is alone";
+  MemoryPool none({.limit_bytes = 0});
+  const auto conv = Conv::Create(kPointwise, {.plan = Planning::kMeasure, .pool = &none});
+  EXPECT_EQ(conv.status().code(), StatusCode::kOutOfMemory);
+  // More than an address space holds.
+  ConvDesc huge = kPointwise;
+  huge.n = int64_t{1} << 44;
+  EXPECT_EQ(Conv::Create(huge, {.plan = Planning::kMeasure}).status().code(),
+            StatusCode::kOutOfMemory);
+  EXPECT_TRUE(Conv::Create(huge).ok());
+  EXPECT_TRUE(Conv::Create(kPointwise, {.pool = &none}).ok()) << "the model needs no memory";
+}
+
+TEST_F(ConvMeasureTest, ReturnsTheMemoryOfAPool) {
+  MemoryPool pool;
+  ASSERT_TRUE(Conv::Create(kPointwise, {.plan = Planning::kMeasure, .pool = &pool}).ok());
+  EXPECT_EQ(pool.stats().in_use_bytes, 0u);
+}
+
+TEST_F(ConvMeasureTest, NoImagesNothingToMeasure) {
+  ConvDesc desc = kPointwise;
+  desc.n = 0;
+  ASSERT_TRUE(Conv::Create(desc, {.plan = Planning::kMeasure}).ok());
+  EXPECT_EQ(ExportWisdom(), "rafter wisdom 1\n");
+}
+
+TEST_F(ConvMeasureTest, ThreadsMeasureOneAfterTheOther) {
+  std::vector<std::string> chosen(4);
+  {
+    std::vector<std::jthread> threads;
+    for (std::string& name : chosen) {
+      threads.emplace_back([&name] {
+        const auto conv = Conv::Create(kPointwise, {.threads = 1, .plan = Planning::kMeasure});
+        ASSERT_TRUE(conv.ok());
+        name = conv->algorithm();
+      });
+    }
+  }
+  for (const std::string& name : chosen) EXPECT_EQ(name, chosen[0]);
 }
 
 TEST(ClearKernelCache, LeavesPlansWorking) {
