@@ -252,6 +252,8 @@ Blocking Chooser::Choose() {
   b.px_cap = px_cap_;
   constexpr int64_t kStretch = 96;  // pixels; long rows only, so that inputs of a chunk fit and threads share
   b.segments = g_.out.w > 2 * kStretch ? CeilDiv(g_.out.w, kStretch) : 1;
+  b.streams = static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * kFloat >
+              static_cast<double>(machine_.l3_bytes) * kStreamL3Share;
   ChooseOrder(b);
   ChoosePasses(b);
   b.predicted_us = best * static_cast<double>(g_.groups * g_.n * g_.out.h) / (machine_.clock_ghz * 1000);

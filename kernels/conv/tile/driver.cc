@@ -6,6 +6,8 @@
 //         for each pass               weights of some input channels; sums in between are parked
 //           for each row of the part
 //             for each step of the row  one kernel call: neighbouring tiles of one width
+#include <xmmintrin.h>
+
 #include <algorithm>
 
 #include "kernels/conv/tile/tile_plan.h"
@@ -80,6 +82,7 @@ void TileDriver::SetTensor() {
   args_.dst_px = g_.dst.w * kFloat;
   args_.dst_block = g_.dst.c * kFloat;
   args_.panel = plan_.panels_.panel_stride * kFloat;
+  args_.stream = plan_.blocking_.streams && reinterpret_cast<uintptr_t>(call_.dst) % kLineBytes == 0;
   args_.post_params = plan_.post_params_.data();
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {
     args_.residual_px[op] = g_.residuals[op].w * kFloat;
@@ -168,6 +171,7 @@ void TileDriver::RunItem(int64_t item) {
   tile_ = tile;
   const Range part = SplitRange(std::min(b.units_per_chunk, plan_.units() - first), b.parts, item % b.parts);
   RunPasses({first + part.begin, first + part.end}, tile + 1 < tiles);
+  if (args_.stream) _mm_sfence();  // streamed stores are not ordered with what the thread does next
 }
 
 void TileDriver::RunPasses(Range units, bool has_next_tile) {

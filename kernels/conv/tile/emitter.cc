@@ -21,6 +21,7 @@ std::string KernelName(const TileSpec& spec) {
   name += kOrders[static_cast<int>(spec.dst_order)];
   if (spec.has_pieces()) name += "_pieces";
   if (spec.has_partial()) name += "_passes";
+  if (spec.may_stream()) name += "_stream";
   if (spec.has_rest()) name += "_rest";
   if (spec.steps != 0) name += "_k" + std::to_string(spec.steps);
   if (spec.is_edge()) {

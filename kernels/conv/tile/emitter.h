@@ -53,6 +53,7 @@ class TileEmitter {
   void ApplyChannelScale(int op);
   void AddResidual(int op);
   void StoreOutput();
+  void StoreCached();
   void NextTile();
   // Calls emit(address of the vector or half, pixel, vector, half) for all of a tensor in dst order;
   // half is -1 for whole vectors.

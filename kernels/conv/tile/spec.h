@@ -48,7 +48,7 @@ struct TileSpec {
   DstOrder dst_order;
   // Edge kernels: how many of the first / last pixels may be outside the image at some tap.
   uint8_t skip_first, skip_last;
-  uint8_t flags;      // kEdge, kPieces, kPartial, kRest
+  uint8_t flags;      // kEdge, kPieces, kPartial, kRest, kStream
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
   // Not 0: the sum is one block in one piece of this many channels per column, written out without loops (short
   // loops end in mispredicted branches); BlockParams' counts are not read.
@@ -58,11 +58,13 @@ struct TileSpec {
   static constexpr uint8_t kPieces = 2;  // channels of a block lie in several pieces (NCHW8c, NCHW16c)
   static constexpr uint8_t kPartial = 4; // sums may come from and go to TileArgs::partial
   static constexpr uint8_t kRest = 8;    // channels of the last piece are no multiple of 4: k_rest is read
+  static constexpr uint8_t kStream = 16; // outputs may be stored past the caches: TileArgs::stream is read
 
   bool operator==(const TileSpec&) const = default;
   bool is_edge() const { return (flags & kEdge) != 0; }
   bool has_pieces() const { return (flags & kPieces) != 0; }
   bool has_partial() const { return (flags & kPartial) != 0; }
+  bool may_stream() const { return (flags & kStream) != 0; }
   bool has_rest() const { return (flags & kRest) != 0; }
 };
 static_assert(std::has_unique_object_representations_v<TileSpec>);
@@ -115,6 +117,7 @@ struct TileArgs {
   // kPartial only:
   int64_t load_partial;   // start from `partial` instead of zero
   int64_t store_partial;  // end by storing to `partial`: no bias, no post-ops, no output
+  int64_t stream;         // kStream only: store past the caches; dst and its strides are multiples of 64 bytes
   BlockParams full, last;
   const float* residual[kMaxPostOps];   // by index of the post-op; same position as dst
   int64_t residual_px[kMaxPostOps], residual_tile[kMaxPostOps], residual_block[kMaxPostOps];

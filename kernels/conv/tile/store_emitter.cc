@@ -124,6 +124,20 @@ void TileEmitter::StoreOutput() {
   if (spec_.tail == Tail::kZeroed || spec_.tail == Tail::kZeroedHalf) {
     for (int p = 0; p < spec_.px; ++p) a_.ZeroBehindTail(acc(p, spec_.oc_vecs - 1), temp(0));
   }
+  Label cached, done;
+  if (spec_.may_stream()) {
+    a_.cmp(ARG(stream), 0);
+    a_.jz(cached, a_.T_NEAR);
+    ForEachVector(ARG(dst), ARG(dst_px), ARG(dst_block),
+                  [&](const Address& address, int p, int v, int) { a_.vmovntps(address, acc(p, v)); });
+    a_.jmp(done, a_.T_NEAR);
+  }
+  a_.L(cached);
+  StoreCached();
+  a_.L(done);
+}
+
+void TileEmitter::StoreCached() {
   ForEachVector(ARG(dst), ARG(dst_px), ARG(dst_block),
                 [&](const Address& address, int p, int v, int half) {
                   if (half == 0) {

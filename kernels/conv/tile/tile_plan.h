@@ -84,6 +84,7 @@ class TilePlan final : public ConvPlan {
   friend class TileDriver;
 
   TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, Isa isa);
+  bool StoresWholeLines() const;
   int64_t units() const { return geometry_.n * geometry_.out.h * stretches_.count; }
   int64_t work_items() const;
   Status CompileKernels();
