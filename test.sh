@@ -2,7 +2,7 @@
 # Installs what is missing, builds and runs all tests; then reduced runs under the sanitizers and a minute
 # of fuzzing where clang has libFuzzer.
 #
-#   ./test.sh            everything (under 20 minutes on 2 cores)
+#   ./test.sh            everything
 #   ./test.sh --quick    the release build's tests only
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -15,33 +15,31 @@ case ${1:-} in
 esac
 
 jobs=$(nproc)
-step() { printf '\n== %s ==\n' "$*"; }
+step() { printf '\n== %s (%d s) ==\n' "$*" "$SECONDS"; }
 
-build_and_test() {  # PRESET [ctest arguments]
-  local preset=$1
-  shift
+build_and_test() {  # CONFIGURE_PRESET PRESET [ctest arguments]
+  local configure=$1 preset=$2
+  shift 2
   step "$preset: build"
-  cmake --preset "$preset"
+  cmake --preset "$configure"
   cmake --build --preset "$preset"
   step "$preset: test"
-  ctest --preset "$preset" "$@"
+  ctest --preset "$preset" -j "$jobs" "$@"  # what times something is marked to run alone
 }
 
 tools/install_deps.sh
-# Tests that time something need the machine for themselves: no -j here.
-build_and_test release
+build_and_test release release
 if [ $quick = yes ]; then exit 0; fi
 
 # Sweeps and fuzz replays take a sample of their cases; what measures or only reads sources is left out.
-export RAFTER_TEST_REDUCED=1 RAFTER_SWEEP_CASES=150
-build_and_test asan-ubsan -j "$jobs" -LE 'policy|install|cli'
-build_and_test tsan -j "$jobs" -LE 'policy|install|cli'
-
-step 'fuzz'
-if ! tools/install_deps.sh --fuzz || ! tools/has_libfuzzer.sh; then
+export RAFTER_TEST_REDUCED=1 RAFTER_SWEEP_CASES=60
+build_and_test tsan tsan-threads
+if tools/install_deps.sh --fuzz && tools/has_libfuzzer.sh; then
+  build_and_test fuzz fuzz-and-tests
+  step 'fuzz'
+  tools/fuzz.sh 60
+else
   echo 'no clang with libFuzzer here: fuzzing left out'
-  exit 0
+  build_and_test asan-ubsan asan-ubsan -LE 'policy|install|cli'
 fi
-cmake --preset fuzz
-cmake --build --preset fuzz
-tools/fuzz.sh 60
+step 'done'
