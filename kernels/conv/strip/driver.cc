@@ -6,8 +6,9 @@
 //         of one unit:                    for each strip: down the rows, so that the rows that windows share are
 //                                         in L1; one kernel call for all rows with the same taps. Kernels of
 //                                         one row: for each row, one call for all strips of one width
-//         of several units:               in blocks of units whose weights and inputs fit L1: for each strip, down
-//                                         the rows, one kernel call for all units of the block
+//         of several units:               the same with a call for all units per row, if their weights and inputs
+//                                         fit L1; else along the rows, so that the channels of a pixel are used
+//                                         together
 #include <algorithm>
 
 #include "kernels/conv/strip/strip_plan.h"
@@ -88,10 +89,8 @@ void StripDriver::RunBlock(int64_t n, Range rows, int64_t segment, Range units) 
     first_unit = end;
     if (mine.begin >= mine.end) continue;
     const Range items = SplitRange(plan.cut.items(), plan_.segments_, segment);
-    for (int64_t unit = mine.begin; unit < mine.end; unit += plan.units_per_block) {
-      SetPiece(plan, {unit, std::min(mine.end, unit + plan.units_per_block)});
-      RunStrips(rows, items);
-    }
+    SetPiece(plan, mine);
+    RunStrips(rows, items);
   }
 }
 

@@ -16,6 +16,7 @@ namespace rafter::strip {
 namespace {
 
 constexpr int kFloat = sizeof(float);
+constexpr int kLineBytes = 64;
 constexpr const char* kFeedNames[] = {"broadcast1", "broadcast2", "vector",
                                       "in_lane",    "permute",    "blend"};
 
@@ -117,14 +118,13 @@ void StripEmitter::EmitRows() {
 }
 
 void StripEmitter::StartPrefetch() {
-  constexpr int kLineBytes = 64;
   a_.mov(prefetch_, ARG(prefetch_offset));
   a_.add(prefetch_, src_row_);
-  if (spec_.prefetch != kPrefetchUnits) return;
-  int64_t last = -1;
+  if (spec_.prefetch != kPrefetchUnits) return;  // in the steps
+  int64_t last = -kLineBytes;
   for (int64_t position = 0; position <= Position(spec_.px - 1, spec_.columns - 1); ++position) {
     const int64_t at = position * spec_.src_px;
-    if (last >= 0 && at - last < kLineBytes) continue;
+    if (at - last < kLineBytes) continue;
     a_.prefetcht0(a_.ptr[prefetch_ + static_cast<int>(at)]);
     last = at;
   }
@@ -149,7 +149,7 @@ void StripEmitter::EmitSteps() {
   a_.jz(done, a_.T_NEAR);
   a_.L(next);
   if (spec_.prefetch > 0 && spec_.prefetch != kPrefetchUnits) {
-    for (int i = 0; i < spec_.prefetch; ++i) a_.prefetcht0(a_.ptr[prefetch_ + i * 64]);
+    for (int i = 0; i < spec_.prefetch; ++i) a_.prefetcht0(a_.ptr[prefetch_ + i * kLineBytes]);
     a_.add(prefetch_, ARG(prefetch_step));
   }
   EmitStep(0, false);
@@ -281,8 +281,10 @@ void StripEmitter::EmitFeed(const Xmm& to, int64_t position, int step, bool is_r
       const Xbyak::Operand& from = LoadsPart() ? static_cast<const Xbyak::Operand&>(to) : memory;
       if (spec_.feed == Feed::kPermute) {
         a_.PermuteLanes(to, regs.index, from);
-      } else if (spec_.ic == 4) {
-        a_.vpermilps(to, from, static_cast<uint8_t>(step * 0x55));
+      } else if (step >= 2) {
+        int order = 0;
+        for (int lane = 0; lane < 4; ++lane) order |= InLaneInput(4, step, lane) << (2 * lane);
+        a_.vpermilps(to, from, static_cast<uint8_t>(order));
       } else if (step == 0) {
         a_.vmovsldup(to, from);
       } else {

@@ -24,7 +24,11 @@ Source SourceOf(const Layer& layer, const Piece& piece, int64_t unit, int64_t st
   const int64_t group = piece.first_group + unit * piece.groups;
   if (HoldsGroups(piece.feed)) {
     const int64_t per_group = piece.channels / piece.groups;
-    return {group * layer.oc_g + lane, step, lane < per_group * piece.groups};
+    const int64_t input =
+        piece.feed == Feed::kInLane
+            ? InLaneInput(static_cast<int>(per_group), static_cast<int>(step), static_cast<int>(lane % per_group))
+            : step;
+    return {group * layer.oc_g + lane, input, lane < per_group * piece.groups};
   }
   const int64_t per_step = ChannelsPerStep(piece.feed, layer.lanes);
   const int64_t outputs = OutputsPerVector(piece.feed, layer.lanes);

@@ -39,8 +39,8 @@ struct FeedCost {
 FeedCost CostOfFeed(const Layer& layer, const Piece& piece) {
   switch (piece.feed) {
     case Feed::kVector: return {layer.ic_g % layer.lanes == 0 ? 1 : kUnalignedLoads, 0};
-    case Feed::kInLane: return {1, 1};
-    case Feed::kPermute: return {kUnalignedLoads, 2};
+    case Feed::kInLane: return {1, layer.ic_g == 4 ? kInLaneShuffles : 0};
+    case Feed::kPermute: return {kUnalignedLoads, layer.lanes == 8 ? kPermute8Shuffles : kPermute16Shuffles};
     case Feed::kBlend: return {static_cast<double>(piece.groups), piece.groups - 1.0};
     default: return {1, 0};
   }

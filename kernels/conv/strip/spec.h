@@ -8,7 +8,7 @@
 //   kBroadcast1   o0 o1 o2 o3 o4 o5 o6 o7                       1 input channel, vbroadcastss
 //   kBroadcast2   o0 o0 o1 o1 o2 o2 o3 o3, of channels k, k+1   2 input channels, vbroadcastsd
 //   kVector       o0 o0 o0 o0 o0 o0 o0 o0, of k, k+1, … k+7     8 input channels, plain load
-//   kInLane       g0 g0 g0 g0 g1 g1 g1 g1 (o0 … o3 each)        channel i of each group, in-lane permute
+//   kInLane       g0 g0 g0 g0 g1 g1 g1 g1 (o0 … o3 each)        one channel of each group, in-lane permute
 //   kPermute      any groups whose inputs fit one vector        channel i of each group, vpermps
 //   kBlend        any few groups                                channel i of each group, one broadcast per group
 //
@@ -41,6 +41,12 @@ enum class Feed : uint8_t { kBroadcast1, kBroadcast2, kVector, kInLane, kPermute
 // Whether the lanes belong to several groups; the steps are then unrolled in the code.
 constexpr bool HoldsGroups(Feed feed) { return feed >= Feed::kInLane; }
 
+// kInLane: the input channel of its group that an output channel sees in a step. Neighbours that see the same one
+// cost nothing (vmovsldup and vmovshdup are loads), so groups of 4 take the other half's channels last.
+constexpr int InLaneInput(int channels, int step, int output) {
+  return channels == 2 ? step : (output / 2 * 2 + step) % 4;
+}
+
 struct StripSpec {
   Isa isa;
   Feed feed;
@@ -63,8 +69,8 @@ struct StripSpec {
 };
 static_assert(std::has_unique_object_representations_v<StripSpec>);
 
-// StripSpec::prefetch: the lines at StripArgs::prefetch_offset of all input pixels, and those at dst_prefetch_offset of
-// all outputs.
+// StripSpec::prefetch: once per strip, the lines at StripArgs::prefetch_offset of all input pixels, and those at
+// dst_prefetch_offset of all outputs.
 inline constexpr uint16_t kPrefetchUnits = 0xffff;
 
 // Changed by the kernel while it runs; fill anew for each call.

@@ -167,12 +167,10 @@ Status StripPlan::AddPiece(const Piece& piece, const PackedPiece& packed) {
   plan.column_groups = layer_.kw / ColumnsPerStep(layer_, piece.feed);
   const bool all_columns = plan.column_groups == 1;
   const RowShape row{d.in.w, problem_.ow, d.kernel.w, d.stride.w, d.dilation.w, d.pad.left, all_columns};
-  // Windows of neighbouring rows overlap; otherwise what is next in memory is next.
-  plan.down_rows = d.kernel.h > 1;
   std::optional<RowCut> cut = CutRow(row, std::min(piece.px, px_cap_));
   if (!cut) return Status::Unsupported("padding covers too many strips of the row");
   plan.cut = std::move(*cut);
-  ChooseUnitBlock(plan);
+  plan.down_rows = GoesDownRows(plan);
   ChoosePrefetch(plan);
   if (Status status = AddEdgeKernels(plan, plan.cut.head, plan.head); !status.ok()) return status;
   if (Status status = AddEdgeKernels(plan, plan.cut.tail, plan.tail); !status.ok()) return status;
@@ -189,17 +187,16 @@ Status StripPlan::AddPiece(const Piece& piece, const PackedPiece& packed) {
   return {};
 }
 
-// Weights, inputs and outputs of a block of units stay in L1 from row to row. An even number fills lines.
-void StripPlan::ChooseUnitBlock(PiecePlan& plan) {
+// Windows of neighbouring rows overlap: going down the rows finds them in L1, if all units together fit there.
+bool StripPlan::GoesDownRows(const PiecePlan& plan) const {
   const ConvDesc& d = problem_.desc;
   const Piece& piece = plan.piece;
-  plan.units_per_block = piece.units;
-  if (!plan.down_rows) return;
+  if (d.kernel.h == 1 || piece.units == 1) return d.kernel.h > 1;
   const int64_t positions = (plan.cut.px - 1) * d.stride.w + 1 + (d.kernel.w - 1) * d.dilation.w;
-  const int64_t bytes = (d.kernel.h * positions * piece.groups * layer_.ic_g +
-                         plan.packed.weights_unit + plan.cut.px * piece.channels) * kFloat;
-  const auto fit = static_cast<int64_t>(static_cast<double>(l1_bytes_) * kUnitBlockShare) / bytes;
-  plan.units_per_block = std::clamp<int64_t>(fit / 2 * 2, 2, piece.units + 1);
+  const int64_t floats = d.kernel.h * positions * piece.groups * layer_.ic_g +
+                         plan.packed.weights_unit + plan.cut.px * piece.channels;
+  return static_cast<double>(piece.units) * static_cast<double>(floats) * kFloat <=
+         static_cast<double>(l1_bytes_) * kDownRowsShare;
 }
 
 // Down the rows, each strip reads one new row (or more, with a stride), which the hardware does not foresee: its lines
@@ -208,14 +205,20 @@ void StripPlan::ChooseUnitBlock(PiecePlan& plan) {
 void StripPlan::ChoosePrefetch(PiecePlan& plan) {
   const ConvDesc& d = problem_.desc;
   const int64_t last_row = (d.kernel.h - 1) * d.dilation.h * problem_.src.h;
-  plan.prefetch_offset = (last_row + d.stride.h * problem_.src.h) * kFloat;
-  plan.dst_prefetch_offset = problem_.dst.h * kFloat;
-  if (!plan.down_rows) plan.prefetch_offset = plan.dst_prefetch_offset = kLineBytes;
-  if (plan.piece.units > 1 || !plan.down_rows) return;
+  const int64_t next_row = last_row + d.stride.h * problem_.src.h;
+  if (plan.piece.units > 1) {
+    plan.prefetch = kPrefetchUnits;
+    plan.prefetch_offset = plan.down_rows ? next_row * kFloat : last_row * kFloat + kLineBytes;
+    plan.dst_prefetch_offset = plan.down_rows ? problem_.dst.h * kFloat : kLineBytes;
+    return;
+  }
+  if (!plan.down_rows) return;
+  plan.prefetch_offset = next_row * kFloat;
   const int64_t positions = (plan.cut.px - 1) * d.stride.w + 1 + (d.kernel.w - 1) * d.dilation.w;
   const int64_t steps = d.kernel.h * plan.column_groups * std::max<int64_t>(1, plan.chunks);
   plan.prefetch_step =
       std::min(CeilDiv(positions * problem_.src.w * kFloat, steps), kMaxPrefetchLines * kLineBytes);
+  plan.prefetch = static_cast<uint16_t>(CeilDiv(plan.prefetch_step, kLineBytes));
 }
 
 Status StripPlan::AddEdgeKernels(PiecePlan& plan, const std::vector<EdgeStrip>& strips,
@@ -248,8 +251,7 @@ Result<StripFunction*> StripPlan::Kernel(const PiecePlan& plan, int px, int64_t 
   spec.dilation = static_cast<uint16_t>(spec.columns > 1 ? problem_.desc.dilation.w : 1);
   spec.src_px = static_cast<int32_t>(problem_.src.w * kFloat);
   spec.channels = static_cast<uint16_t>(piece.channels);
-  spec.prefetch = piece.units > 1 ? kPrefetchUnits
-                                  : static_cast<uint16_t>(CeilDiv(plan.prefetch_step, kLineBytes));
+  spec.prefetch = plan.prefetch;
   spec.dst_px = problem_.dst.w * kFloat;
   const PostOps& ops = problem_.desc.post_ops;
   for (size_t i = 0; i < ops.size(); ++i) {

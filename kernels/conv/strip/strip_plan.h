@@ -49,7 +49,7 @@ struct PiecePlan {
   int rest_lanes = 0;                                // lanes of a shorter load
   int64_t column_groups = 1;                         // per kernel row
   bool down_rows = false;                            // which strips one kernel call runs through, see driver.cc
-  int64_t units_per_block = 1;                       // that one kernel call computes
+  uint16_t prefetch = 0;                             // as in StripSpec
   int64_t prefetch_offset = 0, prefetch_step = 0, dst_prefetch_offset = 0;
 
   Strip StripAt(int64_t item) const;                 // item < cut.items()
@@ -82,7 +82,7 @@ class StripPlan final : public ConvPlan {
   StripPlan(const char* algorithm, PackedFormat format, const ConvProblem& problem,
             const std::vector<Piece>& pieces, const PlanContext& context);
   Status AddPiece(const Piece& piece, const PackedPiece& packed);
-  void ChooseUnitBlock(PiecePlan& plan);
+  bool GoesDownRows(const PiecePlan& plan) const;
   void ChoosePrefetch(PiecePlan& plan);
   Result<StripFunction*> Kernel(const PiecePlan& plan, int px, int64_t skip_first, int64_t skip_last);
   Status AddEdgeKernels(PiecePlan& plan, const std::vector<EdgeStrip>& strips,
