@@ -2,6 +2,7 @@
 #include "kernels/conv/widthwise/blocking.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "jit/post_op_emitter.h"
 #include "kernels/conv/widthwise/pack.h"
@@ -31,8 +32,12 @@ class Chooser {
   void ChooseStrips(Blocking& b) const;
   void LimitStrips(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
-  double ChannelCycles(int vecs, int rows, int ocs) const;
+  double ChannelsPerSet() const;
+  bool IsStaged() const;
+  double ChannelCycles(const Blocking& b, int vecs, int rows, int ocs) const;
   double ColumnCycles(const Blocking& b, int vecs, int ocs) const;
+  double MissCycles(const Blocking& b, int vecs, int rows) const;
+  double CopyCycles(const Blocking& b) const;
   double TransferCycles() const;
   double PredictUs(const Blocking& b) const;
   // Bytes of input that `rows` output rows of `pixels` pixels read.
@@ -63,12 +68,34 @@ void Chooser::ChoosePasses(Blocking& b) const {
   b.channels_per_pass = std::min(g_.ic_g, step);
 }
 
+// Channels of a block whose inputs share one set of L1: those at multiples of the set period.
+double Chooser::ChannelsPerSet() const {
+  const int64_t distinct =
+      kSetPeriod / std::gcd(g_.src.c * static_cast<int64_t>(sizeof(float)), kSetPeriod);
+  return static_cast<double>(std::min(g_.ic_g, SumBlock(g_.ic_g))) / static_cast<double>(distinct);
+}
+
+bool Chooser::IsStaged() const {
+  if (g_.stride.w > kMaxSortedStride) return true;
+  // FMAs per input vector: what a copy is measured against.
+  const double work =
+      static_cast<double>(g_.taps() * g_.oc_g) / static_cast<double>(g_.stride.h * g_.stride.w);
+  if (g_.stride.w > 1) return work >= kStagedWorkStride2;
+  return ChannelsPerSet() > kL1Ways && work >= kStagedWork;
+}
+
 void Chooser::ChooseStrips(Blocking& b) const {
   const double budget = static_cast<double>(machine_.l2_bytes) * kL2Share;
   const int64_t tile_pixels = b.max_vecs * isa_.vec_lanes();
   const int64_t tiles = CeilDiv(g_.out.w, tile_pixels);
   b.segment_tiles = tiles;
   while (b.segment_tiles > 4 && InputBytes(1, b.segment_tiles * tile_pixels) > budget) {
+    b.segment_tiles = CeilDiv(b.segment_tiles, 2);
+  }
+  // Rows that neighbouring strips share are copied twice.
+  const int64_t least_rows = b.staged ? std::min(g_.out.h, 2 * g_.kernel.h) : 1;
+  while (b.segment_tiles > 1 && InputBytes(least_rows, b.segment_tiles * tile_pixels) > budget) {
+    if (!b.staged) break;
     b.segment_tiles = CeilDiv(b.segment_tiles, 2);
   }
   b.strip_rows = g_.out.h;
@@ -105,19 +132,33 @@ void Chooser::ChooseThreads(Blocking& b) const {
   items();
 }
 
+// Per tap: what is lost where the inputs of a tile exceed their share of L1.
+double Chooser::MissCycles(const Blocking& b, int vecs, int rows) const {
+  const int64_t channels = b.channels_per_pass, line = 64;
+  const int64_t lines = vecs * isa_.vec_bytes * g_.stride.w / line + 1;
+  const int64_t bytes = channels * g_.input_rows(rows) * lines * line;
+  double cycles = static_cast<double>(bytes) > static_cast<double>(machine_.l1d_bytes) * kL1Share
+                      ? kMissCycles * static_cast<double>(std::min<int64_t>(g_.stride.w, 2))
+                      : 0;
+  if (!b.staged && ChannelsPerSet() > kL1Ways) cycles += kSetMissCycles;
+  return cycles;
+}
+
 // Cycles of one input channel for a tile: of each input row the slowest of FMA pipes, load ports
 // and chains.
-double Chooser::ChannelCycles(int vecs, int rows, int ocs) const {
+double Chooser::ChannelCycles(const Blocking& b, int vecs, int rows, int ocs) const {
   const double split = isa_.num_vecs >= 32 ? kSplitLoads32 : kSplitLoads16;
   const int64_t distance = rows > 1 ? g_.row_distance() : 1;
+  const double misses = MissCycles(b, vecs, rows);
   double cycles = 0;
   const auto add = [&](int64_t input_rows, int64_t active) {
     const double weights = static_cast<double>(active * ocs),
                  fma = weights * vecs / machine_.fma_pipes;
     const double loads = (vecs * static_cast<double>(g_.stride.w > 1 ? 2 : 1) * split + weights) /
                          machine_.load_ports;
-    cycles += static_cast<double>(input_rows) *
-              (std::max({fma, loads, static_cast<double>(machine_.fma_latency)}) + kTapCycles);
+    cycles +=
+        static_cast<double>(input_rows) *
+        (std::max({fma, loads, static_cast<double>(machine_.fma_latency)}) + kTapCycles + misses);
   };
   for (int64_t r = 1; r < rows; ++r) add(2 * distance, r);
   add(g_.kernel.h - (rows - 1) * distance, rows);
@@ -136,7 +177,7 @@ double Chooser::ColumnCycles(const Blocking& b, int vecs, int ocs) const {
   const AxisShape axis{g_.in.h, g_.out.h, g_.kernel.h, g_.stride.h, g_.dilation.h, g_.pad_top};
   const double inside =
       CountAxis(axis).pairs / (static_cast<double>(g_.out.h) * static_cast<double>(g_.kernel.h));
-  const double sums = static_cast<double>(g_.ic_g) * ChannelCycles(vecs, rows, ocs) * inside;
+  const double sums = static_cast<double>(g_.ic_g) * ChannelCycles(b, vecs, rows, ocs) * inside;
   return tiles * (sums + kTileCycles + accs * (kAccumulatorCycles + 2 * (passes - 1))) +
          kCallCycles * passes * 2;
 }
@@ -154,6 +195,16 @@ double Chooser::TransferCycles() const {
   return (in + 2 * out) / rate * kExposedTransfer;
 }
 
+// Of filling the stage.
+double Chooser::CopyCycles(const Blocking& b) const {
+  if (!b.staged) return 0;
+  const double floats = static_cast<double>(g_.n * g_.groups * b.strips * b.segments) *
+                        InputBytes(b.strip_rows, b.segment_tiles * b.max_vecs * isa_.vec_lanes()) /
+                        sizeof(float);
+  return floats * (g_.stride.w > 1 ? kGatherCycles : kCopyCycles) *
+         static_cast<double>(b.channel_parts);
+}
+
 double Chooser::PredictUs(const Blocking& b) const {
   const int64_t vectors = CeilDiv(g_.out.w, isa_.vec_lanes());
   const int rest = static_cast<int>(vectors % b.max_vecs);
@@ -166,7 +217,7 @@ double Chooser::PredictUs(const Blocking& b) const {
     if (rest > 0) row += ColumnCycles(b, rest, ocs);
     cycles += count * row;
   }
-  cycles = cycles * static_cast<double>(g_.n * g_.groups) + TransferCycles();
+  cycles = cycles * static_cast<double>(g_.n * g_.groups) + TransferCycles() + CopyCycles(b);
   return cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
          (b.threads > 1 ? machine_.fork_join_us : 0);
 }
@@ -177,7 +228,7 @@ Blocking Chooser::Choose() {
   const TileWidths& widths = Widths(isa_);
   const int most = g_.rows_share() ? widths.shared[ocs - 1] : widths.alone[ocs - 1];
   b.max_vecs = static_cast<int>(std::min<int64_t>(most, CeilDiv(g_.out.w, isa_.vec_lanes())));
-  b.staged = g_.stride.w > kMaxSortedStride;
+  b.staged = IsStaged();
   ChoosePasses(b);
   ChooseStrips(b);
   LimitStrips(b);

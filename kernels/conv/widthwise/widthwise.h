@@ -7,12 +7,13 @@
 // vector of pixels serves all output channels (and, for tiles of several rows, all output rows) of
 // a register tile; see spec.h.
 //
-// Padding is never multiplied and nothing outside of an image is read: rows outside are skipped,
-// and the tiles at the ends of a row run edge kernels, which mask the lanes that a tap does not
-// reach. The last vector of a row is moved back to end with the row, so that lanes are computed
-// twice rather than stored partly. 1x1 kernels over dense planes see the image as one long row.
-// With stride 2 even inputs are sorted out in registers, with larger ones while the inputs of a
-// strip of rows are copied (stage.h).
+// Nothing outside of an image is read and padding does not show, not even under infinite weights:
+// rows outside are skipped, and the tiles at the ends of a row run edge kernels, which mask the
+// lanes that a tap does not reach. The last vector of a row is moved back to end with the row, so
+// that lanes are computed twice rather than stored partly. 1x1 kernels over dense planes see the
+// image as one long row. With stride 2 even inputs are sorted out in registers. With larger
+// strides, with stride 2 and many output channels, and where the planes of too many channels share
+// their sets of L1, the inputs of a strip of rows are copied first (stage.h).
 //
 // Order of each sum: as ADR 3 says: blocks of input channels, kernel rows, kernel columns, channels
 // of the block.
