@@ -71,6 +71,7 @@ class Measurement {
     conv_options.threads = options_.threads;
     conv_options.accuracy = options_.accuracy;
     conv_options.algorithm = options_.algorithm;
+    conv_options.plan = options_.planning;
     std::vector<double> times_us;
     double total_us = 0;
     for (int i = 0; i < std::max(options_.creations, 1) && total_us < kCreationBudgetUs; ++i) {

@@ -23,6 +23,7 @@ struct CaseOptions {
   int threads = 1;
   std::string algorithm;  // empty: the library chooses
   Accuracy accuracy = Accuracy::kDefault;
+  Planning planning = Planning::kModel;
   bool bias = true;
   double budget_us = 1.5e6;                 // for timing one case, all contenders together
   int creations = 7;                        // plans made to time creation

@@ -97,6 +97,12 @@ Result<Accuracy> ParseAccuracy(std::string_view text) {
   return NotAllowed("--accuracy", text, "default, strict");
 }
 
+Result<Planning> ParsePlanning(std::string_view text) {
+  if (text == "model") return Planning::kModel;
+  if (text == "measure") return Planning::kMeasure;
+  return NotAllowed("--plan", text, "model, measure");
+}
+
 Result<std::string> ParseAlgorithm(std::string_view text) {
   if (text.empty()) return std::string();
   std::string allowed;

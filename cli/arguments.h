@@ -35,6 +35,9 @@ Result<Isa> ParseIsaOption(std::string_view text);
 // "default", "strict".
 Result<Accuracy> ParseAccuracy(std::string_view text);
 
+// "model", "measure".
+Result<Planning> ParsePlanning(std::string_view text);
+
 // The name of an algorithm of the library; empty is allowed.
 Result<std::string> ParseAlgorithm(std::string_view text);
 

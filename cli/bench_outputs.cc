@@ -7,6 +7,8 @@
 
 #include "bench/summary.h"
 #include "cli/arguments.h"
+#include "cli/wisdom_file.h"
+#include "rafter/wisdom.h"
 
 namespace rafter::cli {
 
@@ -19,7 +21,9 @@ Result<BenchOutputs> BenchOutputs::Open(const BenchOptions& options) {
   };
   const Target targets[] = {{"--json", &options.json, &outputs.json_},
                             {"--csv", &options.csv, &outputs.csv_},
-                            {"--md", &options.md, &outputs.md_}};
+                            {"--md", &options.md, &outputs.md_},
+                            {"--wisdom", &options.wisdom, &outputs.wisdom_}};
+  if (options.wisdom == "-") return NotAllowed("--wisdom", "-", "the name of a file");
   std::vector<const OutputFile*> opened;
   for (const Target& target : targets) {
     if (target.path->empty()) continue;
@@ -33,6 +37,9 @@ Result<BenchOutputs> BenchOutputs::Open(const BenchOptions& options) {
       }
     }
     opened.push_back(&mine);
+  }
+  if (outputs.wisdom_) {
+    if (Status status = LoadWisdom(options.wisdom); !status.ok()) return status;
   }
   return outputs;
 }
@@ -56,6 +63,10 @@ Status BenchOutputs::Write(const bench::Report& report, const bench::TableOption
   write_document(md_, [&] {
     return bench::WriteMarkdown(report.cases, bench::SummarizeCases(report.cases), table);
   });
+  const std::string wisdom = wisdom_ ? ExportWisdom() : std::string();
+  // An empty text is a lack of memory: better the old content than none.
+  if (wisdom_ && wisdom.empty()) return first.ok() ? Status::OutOfMemory() : first;
+  write_document(wisdom_, [&] { return wisdom; });
   return first;
 }
 

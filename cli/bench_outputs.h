@@ -15,17 +15,19 @@ namespace rafter::cli {
 
 class BenchOutputs {
  public:
-  // Opens every file. kInvalidArgument: one cannot be written, or two are the same.
+  // Opens every file, and loads the wisdom. kInvalidArgument: one cannot be written, two are the
+  // same, or the wisdom is damaged.
   static Result<BenchOutputs> Open(const BenchOptions& options);
 
   // No table when a document goes to the standard output.
   bool shows_table() const;
 
-  // Writes all files; the first failure is returned, the others are tried all the same.
+  // Writes all files, the wisdom of the process included; the first failure is returned, the others
+  // are tried all the same.
   Status Write(const bench::Report& report, const bench::TableOptions& table);
 
  private:
-  std::optional<OutputFile> json_, csv_, md_;
+  std::optional<OutputFile> json_, csv_, md_, wisdom_;
 };
 
 }  // namespace rafter::cli

@@ -121,6 +121,7 @@ Result<BenchPlan> MakeBenchPlan(const BenchOptions& options) {
   }
   Take(ParseAlgorithm(options.algorithm), plan.algorithm, status);
   Take(ParseAccuracy(options.accuracy), plan.accuracy, status);
+  Take(ParsePlanning(options.plan), plan.planning, status);
   Take(ParseInteger("--seed", options.seed, 0, std::numeric_limits<int64_t>::max()), plan.seed,
        status);
   if (!status.ok()) return status;

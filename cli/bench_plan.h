@@ -20,6 +20,7 @@ namespace rafter::cli {
 struct BenchOptions {
   std::vector<std::string> cases;
   std::string layout = "nhwc", threads = "1", accuracy = "default", seed = "1";
+  std::string plan = "model", wisdom;
   std::string mb, isa, algorithm, versus, filter, budget, json, csv, md;
   bool quiet = false;
 };
@@ -32,6 +33,7 @@ struct BenchPlan {
   Isa isa = Isa::kNone;             // cap of the process
   std::string algorithm, baseline;  // empty: any, none
   Accuracy accuracy = Accuracy::kDefault;
+  Planning planning = Planning::kModel;
   TimeBudgetOptions budget;
   bool quick_roofs = false;  // a short budget leaves no time for a fine sweep
   uint64_t seed = 1;

@@ -93,6 +93,7 @@ bench::CaseOptions BenchSession::OptionsFor(int threads, double budget_us) const
   options.threads = threads;
   options.algorithm = plan_.algorithm;
   options.accuracy = plan_.accuracy;
+  options.planning = plan_.planning;
   options.budget_us = budget_us;
   options.seed = plan_.seed;
   options.stop = &Interrupted();

@@ -66,6 +66,9 @@ void AddOptions(CLI::App& command, BenchOptions& options) {
   value("--isa", options.isa, "NAME", "Use no better set than this: none, avx2, avx512");
   value("--algorithm", options.algorithm, "NAME", "Only this one, see rafter list");
   value("--accuracy", options.accuracy, "NAME", "default, or strict: direct summation only");
+  value("--plan", options.plan, "HOW",
+        "Choose algorithms by the model (default) or measure the candidates");
+  value("--wisdom", options.wisdom, "FILE", "What was measured: loaded if it exists, saved at the end");
   value("--vs", options.versus, "NAME", "Compare with another library: onednn");
   value("--filter", options.filter, "REGEX", "Only cases whose name or descriptor matches");
   value("--budget", options.budget, "TIME", "Time for all cases, e.g. 90s or 3m");

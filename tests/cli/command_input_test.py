@@ -40,7 +40,9 @@ class BadInput(CommandTest):
                 ("--threads", "0", "1"), ("--threads", "-1", "1"), ("--threads", "1000000", "1"),
                 ("--threads", "two", "1"), ("--threads", "1,1", "each number once"),
                 ("--layout", "chwn", "nhwc, nchw, nchw16c, nchw8c"), ("--isa", "sse9", "none"),
-                ("--algorithm", "magic", "reference"), ("--accuracy", "lax", "default, strict"),
+                ("--algorithm", "magic", "reference"),
+                ("--plan", "guess", "model, measure"), ("--wisdom", "-", "the name of a file"),
+                ("--accuracy", "lax", "default, strict"),
                 ("--mb", "-1", "0 to"), ("--mb", "many", "0 to"), ("--mb", "1e3", "0 to"),
                 ("--filter", "[", "regular expression"), ("--filter", "nothing_like_it", "matches"),
                 ("--budget", "90", "90s"), ("--budget", "0s", "90s"), ("--budget", "x", "90s"),
@@ -91,6 +93,19 @@ class BadInput(CommandTest):
             path = self.write("read_only", "kept")
             os.chmod(path, 0o444)
             self.refuse(["bench", TINY, "--json", path], "--json", "Permission denied")
+
+    def test_wisdom_files(self):
+        bench = ["bench", TINY, "--plan", "measure", "--wisdom"]
+        self.refuse([*bench, self.path("no/such/dir.txt")], "--wisdom: '", "can be written")
+        self.refuse([*bench, self.directory.name], "--wisdom: '", "directory")
+        self.refuse([*bench, self.path("a"), "--json", self.path("a")], "--wisdom",
+                    "one document per file")
+        for text, part in [("hello\n", "line 1: \"hello\" is not valid, allowed: \"rafter wisdom 1\""),
+                           ("rafter wisdom 1\nx\n", "line 2: \"x\" has 1 fields, allowed: 10"),
+                           ("rafter wisdom 1\nx", "line 2: \"x\" is cut off")]:
+            path = self.write("wisdom", text)
+            self.refuse([*bench, path], f"--wisdom: '{path}': wisdom, ", part)
+            self.assertEqual(self.read(path), text)
 
     def test_refused_runs_leave_no_files(self):
         self.refuse(["bench", TINY, "--json", self.path("new.json"), "--csv", self.path("no/dir")],

@@ -66,6 +66,26 @@ class Bench(CommandTest):
             self.assertEqual({peak["isa"] for peak in roofs["peaks"]},
                              {environment["rafter"]["isa_used"]})
 
+    def test_wisdom_is_made_and_used(self):
+        path = self.path("wisdom.txt")
+        bench = ["bench", "mb1ic32ih9oc32oh9kh1", *BUDGET, "--json", "-", "--wisdom", path]
+        self.succeed(*bench, "--plan", "measure")
+        wisdom = self.read(path)
+        self.assertTrue(wisdom.startswith("rafter wisdom 1\n"), wisdom)
+        if not command.has_vector_set():
+            return  # the reference has no rivals
+        self.assertEqual(wisdom.count("\n"), 2, wisdom)
+        line = wisdom.splitlines()[1].split(" ")
+        self.assertIn("n=1,g=1,ic=32,oc=32,in=9x9,kernel=1x1", line[4])
+        # Whatever the file says is used, by the model too, and kept.
+        for algorithm in ["direct", "pointwise"]:
+            line[-2] = algorithm
+            changed = "rafter wisdom 1\n" + " ".join(line) + "\n"
+            self.write("wisdom.txt", changed)
+            report = self.succeed_json(*bench)
+            self.assertEqual(report["cases"][0]["algorithm"], algorithm)
+            self.assertEqual(self.read(path), changed)
+
     def test_all_documents_and_the_table(self):
         paths = {kind: self.path(f"report.{kind}") for kind in ["json", "csv", "md"]}
         outputs = [word for kind, path in paths.items() for word in (f"--{kind}", path)]

@@ -1,0 +1,29 @@
+// cli/wisdom_file.cc: see wisdom_file.h.
+#include "cli/wisdom_file.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "cli/arguments.h"
+#include "rafter/wisdom.h"
+
+namespace rafter::cli {
+
+Status LoadWisdom(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return NotAllowed("--wisdom", path,
+                      fmt::format("a file that can be read ({})", std::strerror(errno)));
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (text.empty()) return {};
+  const Status status = ImportWisdom(text);
+  if (status.ok() || status.code() != StatusCode::kInvalidArgument) return status;
+  return Status::InvalidArgument(fmt::format("--wisdom: '{}': {}", path, status.message()));
+}
+
+}  // namespace rafter::cli
