@@ -17,7 +17,8 @@ import sys
 FIELD = re.compile(r"(mb|ic|oc|id|ih|iw|od|oh|ow|kd|kh|kw|sd|sh|sw|pd|ph|pw|dd|dh|dw|g)(\d+)")
 CLASSES = ["3×3 stride 1, dense", "other dense", "first layer (at most 4 input channels)",
            "1×1, at least 16 output channels", "1×1, fewer output channels", "fewer than 16 output channels",
-           "grouped, 2 to 8 channels per group", "grouped, more channels per group", "dilated", "1-D", "depthwise", "depthwise with a multiplier"]
+           "grouped, 2 to 8 channels per group", "grouped, more channels per group", "dilated", "1-D", "depthwise",
+           "depthwise with a multiplier"]
 
 
 def problem(descriptor):

@@ -26,7 +26,9 @@ struct PackedHeader {
   uint64_t payload_bytes = 0; // after the header, starts at kPackedPayloadOffset
   uint64_t checksum = 0;      // FNV-1a of the payload, in 8-byte words
 };
-enum class PackedFormat : uint32_t { kPlain = 1, kPanels = 2, kWidthwise = 3, kDepthwise = 4, kSplitK = 6, kGrouped = 7 };
+enum class PackedFormat : uint32_t {
+  kPlain = 1, kPanels = 2, kWidthwise = 3, kDepthwise = 4, kSplitK = 6, kGrouped = 7
+};
 inline constexpr size_t kPackedPayloadOffset = 128;  // a multiple of the cache line
 static_assert(sizeof(PackedHeader) <= kPackedPayloadOffset);
 

@@ -121,8 +121,8 @@ Status TilePlan::MakeSteps(const TileSpec& spec, RowSteps& rows) {
   return {};
 }
 
-// Whether each pixel of each tile is whole cache lines of output, given an aligned tensor. NHWC only: in blocked layouts
-// a tile writes to several planes, and stores past the caches were slower there (0.64x, Zen 3).
+// Whether each pixel of each tile is whole cache lines of output, given an aligned tensor. NHWC only: in blocked
+// layouts a tile writes to several planes, and stores past the caches were slower there (0.64x, Zen 3).
 bool TilePlan::StoresWholeLines() const {
   const Geometry& g = geometry_;
   const int64_t vec_bytes = panels_.lanes * kFloat;
