@@ -107,7 +107,7 @@ def parameter_table(runs):
         for case in measured(run):
             match = re.match(r"parameters:(.*)=(\S+)$", case["name"])
             if match:
-                choices.setdefault((match[1], case["layout"]), []).append((match[2], case))
+                choices.setdefault((match[1].replace("_", " "), case["layout"]), []).append((match[2], case))
     rows = []
     for (choice, layout), values in sorted(choices.items()):
         base = values[0][1]
