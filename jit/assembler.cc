@@ -16,11 +16,9 @@ Xbyak::Zmm Full(const Xmm& v) { return Xbyak::Zmm(v.getIdx()); }
 }  // namespace
 
 Assembler::Assembler(const IsaInfo& isa, uint8_t* buffer, size_t buffer_bytes)
-    : Xbyak::CodeGenerator(buffer_bytes, buffer), isa_(isa) {}
-
-Xmm Assembler::vec(int index) const {
-  return Xmm(isa_.vec_bytes == 64 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, index);
-}
+    : Xbyak::CodeGenerator(buffer_bytes, buffer),
+      isa_(isa),
+      vec_kind_(isa.vec_bytes == 64 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM) {}
 
 void Assembler::EnterKernel() {
   for (const Reg64& r : {rbx, rbp, r12, r13, r14, r15}) push(r);

@@ -31,7 +31,7 @@ class Assembler : public Xbyak::CodeGenerator {
   const IsaInfo& isa() const { return isa_; }
 
   // A vector register of the machine's full width (the width travels in the operand at run time).
-  Xmm vec(int index) const;
+  Xmm vec(int index) const { return Xmm(vec_kind_, index); }
 
   // --- frame of a kernel: void kernel(Args*) in the System V ABI ---
   // Saves the callee-saved registers; the argument pointer stays in rdi.
@@ -116,6 +116,7 @@ class Assembler : public Xbyak::CodeGenerator {
     Label label;
   };
   const IsaInfo& isa_;
+  const Xbyak::Operand::Kind vec_kind_;  // emitters ask for registers all the time
   std::deque<Constant> constants_;  // stable addresses: labels must not move
   std::deque<LaneConstant> lane_constants_;
 };

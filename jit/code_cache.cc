@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
@@ -113,6 +114,8 @@ Result<KernelPtr> CompileGuarded(const std::function<Result<KernelPtr>()>& compi
   }
 }
 
+using EntryMap = std::unordered_map<Key, Entry, KeyHash, std::equal_to<>>;
+
 class CodeCache {
  public:
   Result<KernelPtr> Get(std::string_view key, const std::function<Result<KernelPtr>()>& compile);
@@ -127,13 +130,17 @@ class CodeCache {
  private:
   std::shared_ptr<Flight> StartFlight(std::string_view key);
   Result<KernelPtr> WaitFor(std::unique_lock<std::mutex>& lock, std::shared_ptr<Flight> flight);
+  Entry* Find(std::string_view key);
+  EntryMap::iterator Forget(EntryMap::iterator entry) noexcept;
   void FinishFlight(std::string_view key, Flight& flight, const Result<KernelPtr>& result) noexcept;
   // Move unused kernels to `dropped`, which the caller destroys after unlocking.
   void DropBeyondLimit(SlotList& dropped) noexcept;
   SlotList::iterator Drop(SlotList::iterator slot, SlotList& dropped) noexcept;
 
   std::mutex mutex_;
-  std::unordered_map<Key, Entry, KeyHash, std::equal_to<>> entries_;
+  EntryMap entries_;
+  // Entries that were asked for lately, by hash: spares most lookups the map's division.
+  std::array<EntryMap::value_type*, 256> recent_{};
   SlotList by_use_;   // most recently used first
   SlotList pending_;  // places for the kernels under way: finishing a flight then allocates nothing
   size_t limit_bytes_ = kDefaultLimitBytes;
@@ -146,19 +153,33 @@ Result<KernelPtr> CodeCache::Get(std::string_view key,
   std::shared_ptr<Flight> flight;
   {
     std::unique_lock lock(mutex_);
-    const auto found = entries_.find(key);
-    if (found != entries_.end()) {
-      Entry& entry = found->second;
-      if (entry.flight) return WaitFor(lock, entry.flight);
+    if (Entry* entry = Find(key)) {
+      if (entry->flight) return WaitFor(lock, entry->flight);
       ++stats_.hits;
-      if (entry.slot != by_use_.begin()) by_use_.splice(by_use_.begin(), by_use_, entry.slot);
-      return entry.slot->kernel;
+      if (entry->slot != by_use_.begin()) by_use_.splice(by_use_.begin(), by_use_, entry->slot);
+      return entry->slot->kernel;
     }
     flight = StartFlight(key);
   }
   Result<KernelPtr> result = CompileGuarded(compile);
   FinishFlight(key, *flight, result);
   return result;
+}
+
+Entry* CodeCache::Find(std::string_view key) {
+  EntryMap::value_type*& recent = recent_[KeyHash()(key) % recent_.size()];
+  if (recent != nullptr && recent->first == key) return &recent->second;
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return nullptr;
+  recent = &*found;
+  return &found->second;
+}
+
+// Returns the entry behind it.
+EntryMap::iterator CodeCache::Forget(EntryMap::iterator entry) noexcept {
+  EntryMap::value_type*& recent = recent_[KeyHash()(entry->first) % recent_.size()];
+  if (recent == &*entry) recent = nullptr;
+  return entries_.erase(entry);
 }
 
 // Throws std::bad_alloc and then changes nothing.
@@ -194,7 +215,7 @@ void CodeCache::FinishFlight(std::string_view key, Flight& flight,
     if (found == entries_.end() || found->second.flight.get() != &flight) return;
     if (!result.ok()) {
       dropped.splice(dropped.begin(), pending_, found->second.slot);
-      entries_.erase(found);
+      Forget(found);
       return;
     }
     Entry& entry = found->second;
@@ -223,7 +244,7 @@ SlotList::iterator CodeCache::Drop(SlotList::iterator slot, SlotList& dropped) n
   stats_.code_bytes -= slot->kernel->code_bytes();
   --stats_.kernels;
   ++stats_.evictions;
-  entries_.erase(entries_.find(*slot->key));
+  Forget(entries_.find(*slot->key));
   slot->key = nullptr;
   const auto next = std::next(slot);
   dropped.splice(dropped.begin(), by_use_, slot);
@@ -256,7 +277,7 @@ void CodeCache::FinishForkInChild() noexcept {
     const std::shared_ptr<Flight>& flight = entry->second.flight;
     if (flight && flight->compiler != std::this_thread::get_id()) {
       pending_.erase(entry->second.slot);
-      entry = entries_.erase(entry);
+      entry = Forget(entry);
     } else {
       ++entry;
     }

@@ -20,6 +20,7 @@
 #include "kernels/conv/packed_weights.h"
 #include "kernels/conv/plan.h"
 #include "kernels/conv/problem.h"
+#include "kernels/conv/wisdom.h"
 #include "runtime/machine_model.h"
 
 namespace rafter {
@@ -154,6 +155,9 @@ Result<Conv> Conv::Create(const ConvDesc& desc, const ConvOptions& options) try 
       options.threads > 0 ? options.threads : std::max(OpenMpThreads()->concurrency(), 1);
   impl->context.accuracy = options.accuracy;
   impl->context.machine = &CurrentMachineModel();
+  impl->context.tile = CurrentTileChoice();
+  impl->context.steps_aside =
+      options.algorithm.empty() && options.plan == Planning::kModel && !HasWisdom();
 
   Result<Decision> decision =
       Decide(ConvAlgorithms(), impl->problem, impl->context, options.algorithm,

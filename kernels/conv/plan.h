@@ -10,6 +10,7 @@
 
 #include "kernels/conv/problem.h"
 #include "kernels/conv/refusal.h"
+#include "kernels/conv/tile_choice.h"
 #include "rafter/conv.h"
 #include "runtime/machine_model.h"
 
@@ -53,6 +54,10 @@ struct PlanContext {
   int threads = 1;                       // at least 1
   Accuracy accuracy = Accuracy::kDefault;
   const MachineModel* machine = nullptr; // never null
+  TileChoice tile{};                     // zeros: chosen by the cost model
+  // An algorithm that never beats another one may refuse without a look at the problem, unless it was asked for
+  // by name, by wisdom, or to be measured.
+  bool steps_aside = false;
 };
 
 // Pointers of one call, checked.

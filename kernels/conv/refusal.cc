@@ -4,7 +4,8 @@
 namespace rafter {
 
 std::string Refusal::text() const {
-  if (!text_.empty() || !has_values_) return text_ + format_;
+  if (text_) return *text_;
+  if (!has_values_) return format_;
   std::string text;
   size_t next = 0;
   for (const char* at = format_; *at != '\0'; ++at) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,9 +24,10 @@ class Refusal {
   Refusal(const char* format, std::array<int64_t, kMaxValues> values) noexcept
       : format_(format), values_(values), has_values_(true) {}
   // Any other text; allocates, so only for what is rare.
-  Refusal(std::string text) noexcept : text_(std::move(text)) {}  // NOLINT: implicit on purpose
+  Refusal(std::string text)  // NOLINT: implicit on purpose
+      : text_(text.empty() ? nullptr : std::make_unique<const std::string>(std::move(text))) {}
 
-  bool empty() const noexcept { return *format_ == '\0' && text_.empty(); }
+  bool empty() const noexcept { return *format_ == '\0' && !text_; }
   // The sentence. May throw bad_alloc.
   std::string text() const;
 
@@ -33,7 +35,7 @@ class Refusal {
   const char* format_ = "";
   std::array<int64_t, kMaxValues> values_{};
   bool has_values_ = false;
-  std::string text_;
+  std::unique_ptr<const std::string> text_;
 };
 
 inline bool operator==(const Refusal& refusal, std::string_view text) {

@@ -49,7 +49,21 @@ class Gbench(command.CommandTest):
         self.assertTrue(report["benchmarks"])
         for one in report["benchmarks"]:
             self.assertNotIn("error_occurred", one)
-            self.assertGreater(one["real_time"], 0)
+            self.assertGreater(one["median_us"], 0)
+            cached = one["name"].startswith("create_cached/")
+            generates = not cached and not one["name"].startswith("create/reference/")
+            self.assertEqual(one["kernels"] > 0, generates, one["name"])
+
+    def test_plans(self):
+        report = json.loads(gbench("--benchmark_filter=^plan", "--benchmark_min_time=0.01",
+                                   "--benchmark_format=json"))
+        names = [one["name"].removesuffix("/manual_time") for one in report["benchmarks"]]
+        for layout in ["NHWC", "NCHW", "NCHW16c"]:
+            self.assertIn(f"plan/{layout}", names)
+            self.assertIn(f"plan_cached/{layout}", names)
+        for one in report["benchmarks"]:
+            self.assertNotIn("error_occurred", one)
+            self.assertGreater(one["median_us"], 0)
 
 
 if __name__ == "__main__":

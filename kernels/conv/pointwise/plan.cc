@@ -1,8 +1,7 @@
 // kernels/conv/pointwise/plan.cc
-#include <vector>
-
 #include "kernels/conv/pointwise/pointwise.h"
 #include "kernels/conv/tile/tile_plan.h"
+#include "kernels/inline_vector.h"
 
 namespace rafter::pointwise {
 
@@ -14,8 +13,10 @@ struct View {
   Size2 step;
 };
 
-std::vector<View> Views(tile::Geometry& g) {
-  std::vector<View> views = {{&g.src, g.stride}, {&g.dst, {1, 1}}};
+InlineVector<View, 4> Views(tile::Geometry& g) {
+  InlineVector<View, 4> views;
+  views.push_back({&g.src, g.stride});
+  views.push_back({&g.dst, {1, 1}});
   for (size_t i = 0; i < g.residuals.size(); ++i) {
     if (g.post_ops[i].kind == PostOpKind::kResidualAdd) views.push_back({&g.residuals[i], {1, 1}});
   }
@@ -24,7 +25,7 @@ std::vector<View> Views(tile::Geometry& g) {
 
 // Joins rows of pixels into one, and images into it, where every tensor allows.
 void JoinRows(tile::Geometry& g) {
-  const std::vector<View> views = Views(g);
+  const auto views = Views(g);
   for (const View& v : views) {
     if (v.strides->h * v.step.h != v.strides->w * v.step.w * g.out.w && g.out.h > 1) return;
   }

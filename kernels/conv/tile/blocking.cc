@@ -27,7 +27,7 @@ class Chooser {
  public:
   Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads);
 
-  Blocking Choose();
+  Blocking Choose(const TileChoice& tile);
 
  private:
   // Cycles of one input channel for one tile: the slowest of FMA pipes, load ports, chains, weight stream.
@@ -42,6 +42,7 @@ class Chooser {
   void SplitChannels(int main_vecs, ChannelRuns& runs) const;
   void AddFull(ChannelRuns& runs, int64_t first, int64_t vecs, int main_vecs) const;
   double ChannelCycles(const ChannelRuns& runs);
+  double ChooseChannels(int only_vecs, ChannelRuns& channels);
   void ChooseOrder(Blocking& b) const;
   void ChoosePasses(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
@@ -233,22 +234,34 @@ void Chooser::ChooseThreads(Blocking& b) const {
                        std::min(chunk, std::max(CeilDiv(threads, items), affordable)));
 }
 
-Blocking Chooser::Choose() {
-  px_cap_ = PxCap();
-  Blocking b;
+// Fills `channels` with the cheapest tiles; with `only_vecs` > 0 with those of that size, none where they do not fit.
+// Returns the cycles per row of pixels.
+double Chooser::ChooseChannels(int only_vecs, ChannelRuns& channels) {
   double best = std::numeric_limits<double>::infinity();
   const bool pairs = order_ == DstOrder::kPairs;
+  const int64_t vecs = g_.oc_g / isa_.vec_lanes();
   ChannelRuns runs;
   for (const TileShape& shape : Shapes(isa_)) {
+    if (only_vecs > 0 && shape.oc_vecs != only_vecs) continue;
     if (pairs && shape.oc_vecs % 2 != 0 && shape.oc_vecs > 1) continue;
     if (shape.oc_vecs > 1 && shape.oc_vecs * isa_.vec_lanes() >= g_.oc_g + isa_.vec_lanes()) continue;
     if (pairs && shape.oc_vecs == 1 && g_.oc_g >= 2 * isa_.vec_lanes()) continue;
+    // Its full tiles alone take about this long.
+    if (static_cast<double>(vecs / shape.oc_vecs) * RowCycles(shape.oc_vecs) >= best) continue;
     SplitChannels(shape.oc_vecs, runs);
     const double cycles = ChannelCycles(runs);
     if (cycles >= best) continue;
     best = cycles;
-    b.channels = runs;
+    channels = runs;
   }
+  return best;
+}
+
+Blocking Chooser::Choose(const TileChoice& tile) {
+  px_cap_ = tile.px > 0 ? tile.px : PxCap();
+  Blocking b;
+  double best = ChooseChannels(tile.vecs, b.channels);
+  if (b.channels.empty()) best = ChooseChannels(0, b.channels);
   b.px_cap = px_cap_;
   constexpr int64_t kStretch = 96;  // pixels; long rows only, so that inputs of a chunk fit and threads share
   b.segments = g_.out.w > 2 * kStretch ? CeilDiv(g_.out.w, kStretch) : 1;
@@ -279,8 +292,8 @@ int MaxPixels(const jit::IsaInfo& isa, int oc_vecs) {
 }
 
 Blocking ChooseBlocking(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine,
-                        int threads) {
-  return Chooser(g, isa, machine, threads).Choose();
+                        int threads, const TileChoice& tile) {
+  return Chooser(g, isa, machine, threads).Choose(tile);
 }
 
 }  // namespace rafter::tile

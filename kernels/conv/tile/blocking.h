@@ -9,6 +9,7 @@
 #include "jit/isa.h"
 #include "kernels/conv/tile/geometry.h"
 #include "kernels/conv/tile/spec.h"
+#include "kernels/conv/tile_choice.h"
 #include "kernels/inline_vector.h"
 #include "runtime/machine_model.h"
 
@@ -40,8 +41,9 @@ struct Blocking {
   double predicted_us = 0;
 };
 
+// `tile` overrides the register tile; see tile_choice.h.
 Blocking ChooseBlocking(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine,
-                        int threads);
+                        int threads, const TileChoice& tile = {});
 
 // How the vectors of one pixel lie in the output.
 DstOrder DstOrderOf(Layout dst, int lanes);

@@ -37,7 +37,7 @@ TilePlan::TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, 
 Result<std::unique_ptr<ConvPlan>> TilePlan::Make(const char* algorithm, Geometry geometry,
                                                  const PlanContext& context) {
   Blocking blocking = ChooseBlocking(geometry, jit::GetIsaInfo(context.isa), *context.machine,
-                                     context.threads);
+                                     context.threads, context.tile);
   return Make(algorithm, std::move(geometry), std::move(blocking), context.isa);
 }
 
@@ -62,7 +62,7 @@ Status TilePlan::CutStretches() {
   const int64_t tiles = (g.out.w + s.grain - 1) / s.grain;
   s.count = std::min(blocking_.segments, tiles);
   s.width = tiles / s.count, s.wide = tiles % s.count;
-  s.head = 1;
+  s.head = s.count == 1 ? 1 : 0;
   while (s.head < s.count && s.begin(s.head) * g.stride.w < g.pad_left) ++s.head;
   const auto inside = [&](int64_t i) {
     return (s.end(i) - 1) * g.stride.w - g.pad_left + (g.kernel.w - 1) * g.dilation.w < g.in.w;
@@ -276,7 +276,7 @@ class TileDraft final : public PlanDraft {
 
 Offer ConsiderTiles(const char* algorithm, Geometry geometry, const PlanContext& context) {
   Blocking blocking = ChooseBlocking(geometry, jit::GetIsaInfo(context.isa), *context.machine,
-                                     context.threads);
+                                     context.threads, context.tile);
   Offer offer;
   offer.predicted_us = blocking.predicted_us;
   offer.draft = std::make_unique<TileDraft>(algorithm, std::move(geometry), std::move(blocking));

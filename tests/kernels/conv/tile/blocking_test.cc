@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
+#include <utility>
 
 namespace rafter::tile {
 namespace {
@@ -47,6 +47,22 @@ TEST(Blocking, ThreadsAreUsedAndNeverMoreThanAsked) {
                                       jit::GetIsaInfo(Isa::kAvx2), machine, threads);
     EXPECT_EQ(b.threads, threads);
   }
+}
+
+TEST(Blocking, TileChoiceOverrides) {
+  const MachineModel machine;
+  const jit::IsaInfo& info = jit::GetIsaInfo(Isa::kAvx2);
+  const Geometry layer = Layer(64, 64, 56, 3, Layout::kNhwc);
+  for (const auto& [px, vecs] : {std::pair{6, 2}, std::pair{3, 2}, std::pair{12, 1}, std::pair{1, 8}}) {
+    const Blocking b = ChooseBlocking(layer, info, machine, 1, {px, vecs});
+    EXPECT_EQ(b.channels[0].oc_vecs, vecs);
+    EXPECT_EQ(b.px_cap, px);
+    EXPECT_GT(b.predicted_us, 0);
+  }
+  // A tile that the layer cannot fill.
+  const Blocking small = ChooseBlocking(Layer(64, 8, 56, 3, Layout::kNhwc), info, machine, 1, {2, 6});
+  ASSERT_EQ(small.channels.size(), 1u);
+  EXPECT_EQ(small.channels[0].oc_vecs, 1);
 }
 
 TEST(Blocking, RegistersSufficeForEveryShape) {
