@@ -25,13 +25,14 @@ const char* BaselineLayoutName(BaselineLayout layout) noexcept;
 
 // Buffers belong to the caller and outlive the run.
 struct BaselineRequest {
-  const ConvDesc* desc = nullptr;  // layouts and bias included; no post-ops, dense
+  const ConvDesc* desc = nullptr;  // layouts and bias included; dense
   BaselineLayout layout = BaselineLayout::kSame;
   int threads = 1;
   const float* oihw = nullptr;  // dense weights
   const float* bias = nullptr;  // oc values when desc->bias
   const float* src = nullptr;   // in the case's layout; used in place where the library agrees
   float* dst = nullptr;
+  std::vector<const float*> residuals;  // in dst's layout, one per kResidualAdd
 };
 
 // A prepared convolution of the other library: weights packed, buffers filled.

@@ -1,5 +1,5 @@
-// bench/baseline_onednn.cc: oneDNN behind the Baseline interface. The only file that includes
-// oneDNN.
+// bench/baseline_onednn.cc: oneDNN behind the Baseline interface. No other file includes oneDNN but
+// baseline_onednn_post_ops.
 //
 // One-dimensional problems are posed as 2-D with h = 1, as in rafter. Calls go through the C
 // function dnnl_primitive_execute with a prepared argument list: the C++ wrapper builds that list
@@ -7,12 +7,13 @@
 #include "bench/baseline_onednn.h"
 
 #include <algorithm>
-#include <array>
 #include <new>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "bench/baseline_onednn_post_ops.h"
 #include "bench/omp_team.h"
 #include "bench/sampler.h"
 #include "bench/statistics.h"
@@ -96,13 +97,13 @@ Shapes ShapesOf(const ConvProblem& problem) {
 // The primitive descriptor: its construction changed between oneDNN 2 and 3.
 dnnl::convolution_forward::primitive_desc MakePrimitiveDesc(const dnnl::engine& engine,
                                                             const Shapes& shapes, Tag data_tag,
-                                                            bool bias) {
+                                                            bool bias,
+                                                            dnnl::primitive_attr attributes) {
   constexpr auto kKind = dnnl::prop_kind::forward_inference;
   constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
   const memory::desc src = F32(shapes.src, data_tag), dst = F32(shapes.dst, data_tag);
   const memory::desc weights = F32(shapes.weights, Tag::any);
   const memory::desc bias_desc = bias ? F32(shapes.bias, Tag::x) : memory::desc();
-  dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 #if DNNL_VERSION_MAJOR >= 3
   return dnnl::convolution_forward::primitive_desc(engine, kKind, kAlgorithm, src, weights,
@@ -148,18 +149,20 @@ class OneDnnRun : public BaselineRun {
     const std::string dst_name = NameOf(dst_desc, shapes_.dst, dst_layout);
     layout_ = src_name == dst_name ? src_name : src_name + "->" + dst_name;
     implementation_ = primitive_desc_->impl_info_str();
-    if (!BindData(src_desc, dst_desc) || !BindWeights() ||
+    if (!BindData(src_desc, dst_desc) || !BindWeights() || !BindPostOps() ||
         !scratch_.Allocate(primitive_desc_->scratchpad_desc(), engine_)) {
       return Status::OutOfMemory();
     }
     stream_.wait();
-    arguments_ = {{{DNNL_ARG_SRC, src_.handle.get()},
-                   {DNNL_ARG_WEIGHTS, weights_.handle.get()},
-                   {DNNL_ARG_DST, dst_.handle.get()},
-                   {DNNL_ARG_SCRATCHPAD, scratch_.handle.get()},
-                   {DNNL_ARG_BIAS, nullptr}}};
-    argument_count_ = 4;
-    if (problem_.desc.bias) arguments_[argument_count_++].memory = bias_.handle.get();
+    arguments_ = {{DNNL_ARG_SRC, src_.handle.get()},
+                  {DNNL_ARG_WEIGHTS, weights_.handle.get()},
+                  {DNNL_ARG_DST, dst_.handle.get()},
+                  {DNNL_ARG_SCRATCHPAD, scratch_.handle.get()}};
+    if (problem_.desc.bias) arguments_.push_back({DNNL_ARG_BIAS, bias_.handle.get()});
+    for (const PostOpOperand& operand : operands_) {
+      arguments_.push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(operand.index) | DNNL_ARG_SRC_1,
+                            operand.tensor.handle.get()});
+    }
     return {};
   }
 
@@ -169,7 +172,8 @@ class OneDnnRun : public BaselineRun {
 
   void Run() noexcept override {
     const dnnl_status_t status =
-        dnnl_primitive_execute(primitive_.get(), stream_.get(), argument_count_, arguments_.data());
+        dnnl_primitive_execute(primitive_.get(), stream_.get(),
+                               static_cast<int>(arguments_.size()), arguments_.data());
     if (status != dnnl_success) last_failure_ = status;
   }
 
@@ -195,11 +199,30 @@ class OneDnnRun : public BaselineRun {
   }
 
  private:
+  // What a binary post-op adds or multiplies with.
+  struct PostOpOperand {
+    int index = 0;  // of the post-op
+    Bound tensor;
+  };
+
+  // The output's layout must be known before residuals can be described.
+  dnnl::primitive_attr Attributes(Tag tag) const {
+    dnnl::primitive_attr attributes;
+    if (problem_.desc.post_ops.empty()) return attributes;
+    const memory::desc output =
+        tag != Tag::any ? F32(shapes_.dst, tag)
+                        : MakePrimitiveDesc(engine_, shapes_, tag, problem_.desc.bias, {}).dst_desc();
+    AddOneDnnPostOps(problem_.desc.post_ops, output, ChannelDesc(), attributes);
+    return attributes;
+  }
+  memory::desc ChannelDesc() const { return F32({1, problem_.desc.oc, 1, 1}, Tag::nchw); }
+
   // Descriptor and primitive, several times, with oneDNN's cache of primitives out of the way.
   void Create() {
     const Tag tag = request_.layout == BaselineLayout::kAny       ? Tag::any
                     : request_.layout == BaselineLayout::kNchw16c ? Tag::nChw16c
                                                                   : TagOf(problem_.desc.src.layout);
+    const dnnl::primitive_attr attributes = Attributes(tag);
     const int capacity = dnnl::get_primitive_cache_capacity();
     dnnl::set_primitive_cache_capacity(0);
     const std::unique_ptr<Stopwatch> watch = MakeSystemStopwatch(1);
@@ -208,7 +231,7 @@ class OneDnnRun : public BaselineRun {
     constexpr double kBudgetUs = 100e3;
     for (int i = 0; i < kCreations && total_us < kBudgetUs; ++i) {
       const double start = watch->NowUs();
-      primitive_desc_.emplace(MakePrimitiveDesc(engine_, shapes_, tag, problem_.desc.bias));
+      primitive_desc_.emplace(MakePrimitiveDesc(engine_, shapes_, tag, problem_.desc.bias, attributes));
       primitive_ = dnnl::convolution_forward(*primitive_desc_);
       times_us.push_back(watch->NowUs() - start);
       total_us += times_us.back();
@@ -246,6 +269,41 @@ class OneDnnRun : public BaselineRun {
     return true;
   }
 
+  bool BindPostOps() {
+    const PostOps& ops = problem_.desc.post_ops;
+    size_t next_residual = 0;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      PostOpOperand operand{static_cast<int>(i), {}};
+      if (ops[i].kind == PostOpKind::kResidualAdd) {
+        const float* residual = request_.residuals[next_residual++];
+        if (!BindResidual(residual, operand.tensor)) return false;
+      } else if (ops[i].kind == PostOpKind::kChannelScale) {
+        if (!operand.tensor.Allocate(ChannelDesc(), engine_)) return false;
+        std::copy(ops[i].scale.begin(), ops[i].scale.end(), operand.tensor.buffer.data());
+      } else {
+        continue;
+      }
+      operands_.push_back(std::move(operand));
+    }
+    return true;
+  }
+
+  // The caller's tensor where the layouts agree, else a copy.
+  bool BindResidual(const float* residual, Bound& tensor) {
+    const memory::desc wanted = primitive_desc_->dst_desc();
+    const memory::desc given = F32(shapes_.dst, TagOf(problem_.desc.dst.layout));
+    Bound caller;
+    caller.Borrow(given, engine_, residual);
+    if (wanted == given) {
+      tensor = std::move(caller);
+      return true;
+    }
+    if (!tensor.Allocate(wanted, engine_)) return false;
+    Reorder(caller.handle, tensor.handle);
+    stream_.wait();
+    return true;
+  }
+
   BaselineRequest request_;
   ConvProblem problem_;
   Shapes shapes_;
@@ -254,8 +312,8 @@ class OneDnnRun : public BaselineRun {
   std::optional<dnnl::convolution_forward::primitive_desc> primitive_desc_;
   dnnl::convolution_forward primitive_;
   Bound src_, weights_, bias_, dst_, scratch_;
-  std::array<dnnl_exec_arg_t, 5> arguments_{};
-  int argument_count_ = 0;
+  std::vector<PostOpOperand> operands_;
+  std::vector<dnnl_exec_arg_t> arguments_;
   dnnl_status_t last_failure_ = dnnl_success;
   std::string implementation_, layout_;
   double create_us_ = 0;
@@ -277,9 +335,10 @@ class OneDnn : public Baseline {
     Result<ConvProblem> problem = Validate(*request.desc);
     if (!problem.ok()) return problem.status();
     const ConvDesc& desc = problem->desc;
-    if (desc.n == 0 || !desc.post_ops.empty() || desc.src.strides || desc.dst.strides) {
-      return Status::Unsupported("oneDNN: empty batches, post-ops and slices are not compared");
+    if (desc.n == 0 || desc.src.strides || desc.dst.strides) {
+      return Status::Unsupported("oneDNN: empty batches and slices are not compared");
     }
+    if (Status status = OneDnnHasPostOps(desc.post_ops); !status.ok()) return status;
     const ScopedTeamSize team(request.threads);
     try {
       auto run = std::make_unique<OneDnnRun>(request, *problem);

@@ -13,16 +13,21 @@ struct BoundResult {
   double bound_us = 0;  // no execution can be faster; 0 = unknown
   std::string
       binding;  // the roof that sets it: "compute", "L1", "L2", "L3", "DRAM"; empty = unknown
+  double peak_gflops = 0;  // that the bound was computed with
+  // The probes beside the case stayed far below the day's peak: that one was used instead.
+  bool disturbed = false;
 };
 
 class Bounds {
  public:
   virtual ~Bounds() = default;
-  // Measures the arithmetic peak anew (about a millisecond) and uses it in Bound from now on.
-  // Called just before a case is timed, so that changes of the clock cancel in the efficiency.
-  virtual void RefreshPeak(Isa isa, int threads) = 0;
-  // `isa` is the set that the kernel uses; kNone for the reference.
-  virtual BoundResult Bound(const ConvCost& cost, Isa isa, int threads) = 0;
+  // Called just before a case is timed: measures the arithmetic peak (about a millisecond), so that
+  // changes of the clock cancel in the efficiency. `isa` is the set that the kernel uses; kNone for
+  // the reference.
+  virtual void BeginCase(Isa isa, int threads) = 0;
+  // Called just after it, with the time that one call took: measures again, and once more where the
+  // time seems to beat the bound.
+  virtual BoundResult EndCase(const ConvCost& cost, Isa isa, int threads, double time_us) = 0;
 };
 
 }  // namespace rafter::bench

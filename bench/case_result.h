@@ -21,6 +21,9 @@ struct VersusResult {
   std::string verdict;  // "FASTER", "SLOWER", "SAME", "AMBIGUOUS": ours against it
 };
 
+// The error of a case that was not finished because the user ended the run.
+inline constexpr const char* kInterrupted = "interrupted";
+
 struct CaseResult {
   std::string descriptor;  // short form, reproduces the geometry that was measured
   std::string name;
@@ -29,12 +32,15 @@ struct CaseResult {
   std::string isa;        // that the kernel uses: "avx2"
   std::string algorithm;  // "direct"
   std::string kernel;
+  std::string post_ops;  // that are fused: "residual_add+relu"
   TimeStats time;
   double create_us = 0;  // plan creation with an empty code cache, without packing of weights
   double flops_valid = 0, flops_nominal = 0, bytes = 0;
   double gflops = 0;    // flops_valid / median
   double bound_us = 0;  // 0 = unknown
   std::string binding;
+  double peak_gflops = 0;  // that the bound was computed with; 0 = unknown
+  bool disturbed = false;  // that is the day's peak, since the probes beside the case fell short
   double efficiency = 0;  // bound_us / median
   int64_t verified_outputs = 0;
   double max_error = 0;    // largest absolute difference from the exact sums

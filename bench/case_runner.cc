@@ -38,10 +38,10 @@ class Measurement {
   Status Run() {
     for (auto step : {&Measurement::Describe, &Measurement::Create, &Measurement::Verify,
                       &Measurement::Time, &Measurement::Rate}) {
-      if (Stopped()) return Status::Internal("interrupted");
+      if (Stopped()) return Status(StatusCode::kInternal, kInterrupted);
       if (Status status = (this->*step)(); !status.ok()) return status;
     }
-    return Stopped() ? Status::Internal("interrupted") : Status();
+    return Stopped() ? Status(StatusCode::kInternal, kInterrupted) : Status();
   }
 
  private:
@@ -52,6 +52,7 @@ class Measurement {
     ConvDesc desc = suite_case_.descriptor.desc;
     desc.src.layout = desc.dst.layout = options_.layout;
     desc.bias = options_.bias;
+    desc.post_ops = PostOpsFor(desc.oc);
     Result<ConvProblem> problem = Validate(desc);
     if (!problem.ok()) return problem.status();
     Result<ConvCost> cost = CostOf(desc);
@@ -62,6 +63,17 @@ class Measurement {
     result_.flops_nominal = cost_.flops_nominal;
     result_.bytes = cost_.bytes;
     return {};
+  }
+
+  // The post-ops asked for, with random factors where they scale channels.
+  PostOps PostOpsFor(int64_t oc) const {
+    PostOps ops = options_.post_ops;
+    for (PostOp& op : ops) {
+      if (op.kind != PostOpKind::kChannelScale) continue;
+      op.scale.resize(static_cast<size_t>(std::max<int64_t>(oc, 0)));
+      FillRandom(op.scale, options_.seed + 100);
+    }
+    return ops;
   }
 
   // Plans are made with an empty code cache each time: a plan keeps its kernels alive, so it goes
@@ -102,11 +114,13 @@ class Measurement {
     packed_ = std::move(packed).value();
     scratch_ = TensorBuffer((conv_->scratch_bytes() + sizeof(float) - 1) / sizeof(float));
     if (scratch_.data() == nullptr) return Status::OutOfMemory();
+    residuals_ = tensors_.residual_pointers();
     RunOnce();
     if (!run_status_.ok()) return run_status_;
     Result<VerifyResult> verified =
         VerifyOutputs(problem_, tensors_.src.data(), tensors_.oihw.data(), tensors_.bias_or_null(),
-                      tensors_.dst.data(), options_.seed);
+                      tensors_.dst.data(), options_.seed, kThoroughProducts,
+                      ResidualTensors(problem_, tensors_));
     if (!verified.ok()) return verified.status();
     result_.verified_outputs = verified->outputs;
     result_.max_error = verified->max_error;
@@ -116,6 +130,7 @@ class Measurement {
   void RunOnce() {
     RunOptions run_options;
     run_options.scratch = std::as_writable_bytes(scratch_.span());
+    run_options.residuals = residuals_;
     Status status = conv_->Run(tensors_.src.data(), packed_, tensors_.dst.data(), run_options);
     if (!status.ok()) run_status_ = std::move(status);
   }
@@ -125,7 +140,7 @@ class Measurement {
     duel.sampling.budget_us = options_.budget_us;
     duel.sampling.stop = options_.stop;
     duel.seed = options_.seed;
-    if (bounds_ != nullptr) bounds_->RefreshPeak(conv_->isa(), options_.threads);
+    if (bounds_ != nullptr) bounds_->BeginCase(conv_->isa(), options_.threads);
     const Work ours = [this] { RunOnce(); };
     if (baseline_ != nullptr && problem_.desc.n > 0) {
       RunContest({&problem_, &tensors_, baseline_, options_.threads}, ours, *watch_, duel, result_);
@@ -140,9 +155,11 @@ class Measurement {
     if (!(median > 0)) return Status::Internal("no sample was taken");
     result_.gflops = cost_.flops_valid / median * 1e-3;
     if (bounds_ == nullptr) return {};
-    BoundResult bound = bounds_->Bound(cost_, conv_->isa(), options_.threads);
+    BoundResult bound = bounds_->EndCase(cost_, conv_->isa(), options_.threads, median);
     result_.bound_us = bound.bound_us;
     result_.binding = std::move(bound.binding);
+    result_.peak_gflops = bound.peak_gflops;
+    result_.disturbed = bound.disturbed;
     result_.efficiency = result_.bound_us / median;
     return {};
   }
@@ -160,6 +177,7 @@ class Measurement {
   CaseTensors tensors_;
   PackedWeights packed_;
   TensorBuffer scratch_;
+  std::vector<const float*> residuals_;
   Status run_status_;
 };
 
@@ -167,6 +185,9 @@ void DescribeCase(const SuiteCase& suite_case, const CaseOptions& options, CaseR
   result.layout = LayoutName(options.layout);
   result.threads = options.threads;
   result.isa = IsaName(EffectiveIsa());
+  for (const PostOp& op : options.post_ops) {
+    result.post_ops += std::string(result.post_ops.empty() ? "" : "+") + PostOpName(op.kind);
+  }
   const Descriptor& descriptor = suite_case.descriptor;
   result.name = descriptor.name;
   if (!suite_case.status.ok()) {

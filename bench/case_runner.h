@@ -25,6 +25,7 @@ struct CaseOptions {
   Accuracy accuracy = Accuracy::kDefault;
   Planning planning = Planning::kModel;
   bool bias = true;
+  PostOps post_ops;                         // fused; factors of a kChannelScale are filled in
   double budget_us = 1.5e6;                 // for timing one case, all contenders together
   int creations = 7;                        // plans made to time creation
   uint64_t seed = 1;                        // data and order

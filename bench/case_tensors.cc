@@ -25,6 +25,12 @@ void ZeroSpareLanes(std::span<float> values, Layout layout, int64_t channels, in
 
 }  // namespace
 
+std::vector<const float*> CaseTensors::residual_pointers() const {
+  std::vector<const float*> pointers;
+  for (const TensorBuffer& residual : residuals) pointers.push_back(residual.data());
+  return pointers;
+}
+
 Result<CaseTensors> MakeCaseTensors(const ConvProblem& problem, uint64_t seed) {
   const ConvDesc& desc = problem.desc;
   const int64_t weights = desc.oc * problem.ic_g * desc.kernel.h * desc.kernel.w;
@@ -41,6 +47,12 @@ Result<CaseTensors> MakeCaseTensors(const ConvProblem& problem, uint64_t seed) {
   FillRandom(tensors.oihw.span(), seed + 1);
   if (desc.bias) FillRandom(tensors.bias.span(), seed + 2);
   ZeroSpareLanes(tensors.src.span(), desc.src.layout, desc.ic, desc.n, problem.src);
+  for (const PostOp& op : desc.post_ops) {
+    if (op.kind != PostOpKind::kResidualAdd) continue;
+    TensorBuffer& residual = tensors.residuals.emplace_back(tensors.dst.size());
+    if (residual.data() == nullptr) return Status::OutOfMemory();
+    FillRandom(residual.span(), seed + 2 + tensors.residuals.size());
+  }
   const std::span<float> dst = tensors.dst.span();
   std::fill(dst.begin(), dst.end(), std::numeric_limits<float>::quiet_NaN());
   return tensors;

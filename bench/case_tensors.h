@@ -3,6 +3,7 @@
 #define RAFTER_BENCH_CASE_TENSORS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "bench/tensor_buffer.h"
 #include "kernels/conv/problem.h"
@@ -15,7 +16,10 @@ struct CaseTensors {
   TensorBuffer oihw;      // dense weights
   TensorBuffer bias;      // oc values; empty when the problem has none
 
+  std::vector<TensorBuffer> residuals;  // in dst's layout, one per kResidualAdd
+
   const float* bias_or_null() const { return bias.data(); }
+  std::vector<const float*> residual_pointers() const;
 };
 
 // `problem` is dense. dst is filled with NaN, so that outputs which nobody writes are noticed.

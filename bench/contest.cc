@@ -36,11 +36,12 @@ Status RunAndVerify(const ContestSetup& setup, BaselineRun& run) {
   std::vector<float> nchw;
   if (Status status = run.ReadOutput(nchw); !status.ok()) return status;
   ConvDesc desc = setup.problem->desc;
-  desc.dst = {Layout::kNchw, {}};
+  desc.dst = {Layout::kNchw, {}};  // the residuals stay in the case's layout
   Result<ConvProblem> plain = Validate(desc);
   if (!plain.ok()) return plain.status();
   return VerifyOutputs(*plain, setup.tensors->src.data(), setup.tensors->oihw.data(),
-                       setup.tensors->bias_or_null(), nchw.data(), 1, kGlanceProducts)
+                       setup.tensors->bias_or_null(), nchw.data(), 1, kGlanceProducts,
+                       ResidualTensors(*setup.problem, *setup.tensors))
       .status();
 }
 
@@ -59,6 +60,7 @@ std::vector<Entrant> PrepareEntrants(const ContestSetup& setup, CaseResult& resu
     request.bias = setup.tensors->bias_or_null();
     request.src = setup.tensors->src.data();
     request.dst = setup.tensors->dst.data();
+    request.residuals = setup.tensors->residual_pointers();
     Result<std::unique_ptr<BaselineRun>> run = setup.baseline->Prepare(request);
     // Its plain loops take seconds per call and are never its best.
     if (run.ok() && layout != BaselineLayout::kSame &&

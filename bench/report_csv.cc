@@ -56,7 +56,7 @@ std::vector<std::string> Columns() {
       "algorithm",   "kernel",         "time_median_us",  "time_min_us", "time_p10_us",
       "time_p90_us", "time_ci_low_us", "time_ci_high_us", "samples",     "discarded",
       "create_us",   "flops_valid",    "flops_nominal",   "bytes",       "gflop_per_s",
-      "bound_us",    "binding",        "efficiency"};
+      "bound_us",    "binding",        "efficiency",      "peak_gflop_per_s", "disturbed"};
   for (const char* prefix : {"vs_same_", "vs_best_"}) {
     for (const char* column : kVersusColumns) columns.push_back(std::string(prefix) + column);
   }
@@ -80,7 +80,9 @@ std::vector<std::string> Cells(const CaseResult& result, size_t columns) {
         std::to_string(time.discarded), Number(result.create_us), Whole(result.flops_valid),
         Whole(result.flops_nominal), Whole(result.bytes), Number(result.gflops),
         has_bound ? Number(result.bound_us) : std::string(), result.binding,
-        has_bound ? Number(result.efficiency) : std::string()}) {
+        has_bound ? Number(result.efficiency) : std::string(),
+        has_bound ? Number(result.peak_gflops) : std::string(),
+        std::string(result.disturbed ? "1" : "0")}) {
     cells.push_back(text);
   }
   AppendVersus(result.vs_same, cells);

@@ -53,6 +53,7 @@ Json SummaryJson(const Summary& summary) {
   json["speedup_same"] = SpeedupJson(summary.speedup_same);
   json["speedup_best"] = SpeedupJson(summary.speedup_best);
   json["failed"] = summary.failed;
+  json["unfinished"] = summary.unfinished;
   return json;
 }
 
@@ -67,6 +68,9 @@ void AppendMeasurements(const CaseResult& result, Json& json) {
   json["gflops"] = Number(result.gflops);
   json["bound_us"] = has_bound ? Number(result.bound_us) : Json(nullptr);
   json["binding"] = result.binding.empty() ? Json(nullptr) : Json(result.binding);
+  json["peak"] = {{"gflops", has_bound ? Number(result.peak_gflops) : Json(nullptr)},
+                  {"source", result.disturbed ? "day" : "beside"},
+                  {"disturbed", result.disturbed}};
   json["efficiency"] = has_bound ? Number(result.efficiency) : Json(nullptr);
   json["verified"] = {{"outputs", result.verified_outputs},
                       {"max_error", Number(result.max_error)}};
@@ -85,6 +89,7 @@ Json ToJson(const CaseResult& result) {
   json["layout"] = result.layout;
   json["threads"] = result.threads;
   json["isa"] = result.isa;
+  if (!result.post_ops.empty()) json["post_ops"] = result.post_ops;
   if (!result.error.empty()) {
     json["error"] = result.error;
     return json;

@@ -18,7 +18,7 @@ inline constexpr int kReportSchema = 1;
 struct Report {
   nlohmann::ordered_json environment;  // whatever `rafter info` knows, with "roofs"
   std::vector<CaseResult> cases;
-  bool complete = true;  // false: interrupted, later cases are missing
+  bool complete = true;  // false: interrupted; what was not finished has kInterrupted as its error
 };
 
 // {"schema": 1, "complete": …, "environment": {…}, "cases": […], "summary": {…}}

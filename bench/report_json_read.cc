@@ -96,6 +96,11 @@ void ReadMeasurements(const Json& json, const std::string& path, CaseResult& res
   result.bound_us = Number(json, path, "bound_us", 0);
   result.binding = Text(json, path, "binding");
   result.efficiency = Number(json, path, "efficiency", 0);
+  if (json.contains("peak")) {
+    const Json& peak = Object(json, path, "peak");
+    result.peak_gflops = Number(peak, path + "peak.", "gflops", 0);
+    if (peak.contains("disturbed")) result.disturbed = peak["disturbed"] == true;
+  }
   if (json.contains("verified")) {
     const Json& verified = Object(json, path, "verified");
     result.verified_outputs = Integer(verified, path + "verified.", "outputs");
@@ -115,6 +120,7 @@ CaseResult ReadCase(const Json& json, const std::string& path) {
   result.layout = Text(json, path, "layout");
   result.threads = static_cast<int>(Integer(json, path, "threads"));
   result.isa = Text(json, path, "isa");
+  if (json.contains("post_ops")) result.post_ops = Text(json, path, "post_ops");
   if (json.contains("error")) {
     result.error = Text(json, path, "error");
     if (!result.error.empty()) return result;

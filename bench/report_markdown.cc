@@ -16,8 +16,8 @@ std::string Cell(const std::string& text) {
   return escaped;
 }
 
-std::string VersusCells(const std::optional<VersusResult>& versus) {
-  if (!versus) return " - | - |";
+std::string VersusCells(const std::optional<VersusResult>& versus, const std::string& error) {
+  if (!versus) return fmt::format(" n/a{}{} | - |", error.empty() ? "" : ": ", Cell(error));
   return fmt::format(" {:.3f} [{:.3f}, {:.3f}] {} | {} {} |", versus->speedup, versus->ci_low,
                      versus->ci_high, versus->verdict, Cell(versus->implementation),
                      Cell(versus->layout));
@@ -40,7 +40,8 @@ std::string Row(const CaseResult& result, bool versus) {
   } else {
     text += " - | - | - |";
   }
-  if (versus) text += VersusCells(result.vs_same) + VersusCells(result.vs_best);
+  if (versus) text += VersusCells(result.vs_same, result.vs_error) +
+                      VersusCells(result.vs_best, result.vs_error);
   return text + "\n";
 }
 

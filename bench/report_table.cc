@@ -27,7 +27,7 @@ double SpreadPercent(const TimeStats& time) {
 }
 
 std::string VersusCell(const std::optional<VersusResult>& versus, bool color) {
-  if (!versus) return fmt::format("{:>30}", "-");
+  if (!versus) return fmt::format("{:>30}", "n/a");
   const char* code = versus->verdict == "FASTER"   ? kGreen
                      : versus->verdict == "SLOWER" ? kRed
                                                    : kYellow;
@@ -40,6 +40,7 @@ std::string BoundCells(const CaseResult& result, bool color) {
   if (!(result.bound_us > 0)) return fmt::format(" {:>10} {:>7} {:>7}", "-", "-", "-");
   std::string text = fmt::format(" {:>10.2f} {:>7} {:>7.1f}", result.bound_us, result.binding,
                                  result.efficiency * 100);
+  if (result.disturbed) text += Paint(" disturbed", kYellow, color);
   if (result.efficiency > kOverRoof) text += Paint(" OVER ROOF", kRed, color);
   return text;
 }

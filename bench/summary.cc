@@ -54,7 +54,9 @@ Summary SummarizeCases(std::span<const CaseResult> cases) {
   Summary summary;
   std::vector<double> efficiencies;
   for (const CaseResult& result : cases) {
-    if (!result.error.empty()) {
+    if (result.error == kInterrupted) {
+      ++summary.unfinished;
+    } else if (!result.error.empty()) {
       ++summary.failed;
     } else if (result.bound_us >= kSmallBoundUs) {
       efficiencies.push_back(result.efficiency);

@@ -34,7 +34,8 @@ struct Summary {
   std::optional<SpeedupSummary> speedup_same, speedup_best;  // absent without comparisons
   // Indices of up to five cases, worst first; not part of the JSON.
   std::vector<size_t> lowest_efficiency, lowest_speedup;
-  int failed = 0;  // cases with an error
+  int failed = 0;      // cases with an error
+  int unfinished = 0;  // cases that an interruption left
 };
 
 Summary SummarizeCases(std::span<const CaseResult> cases);

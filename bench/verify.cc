@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <random>
 #include <vector>
+
+#include "bench/error_bound.h"
 
 namespace rafter::bench {
 namespace {
@@ -25,8 +26,14 @@ struct Sum {
 
 class Verifier {
  public:
-  Verifier(const ConvProblem& problem, const float* src, const float* oihw, const float* bias)
-      : problem_(problem), desc_(problem.desc), src_(src), oihw_(oihw), bias_(bias) {
+  Verifier(const ConvProblem& problem, const float* src, const float* oihw, const float* bias,
+           std::span<const ResidualTensor> residuals)
+      : problem_(problem),
+        desc_(problem.desc),
+        src_(src),
+        oihw_(oihw),
+        bias_(bias),
+        residuals_(residuals) {
     for (int64_t c = 0; c < desc_.ic; ++c) {
       channel_offset_.push_back(Offset(problem_.src, desc_.src.layout, 0, c, 0, 0));
     }
@@ -54,22 +61,16 @@ class Verifier {
     return sum;
   }
 
-  // Rounding errors of a float sum grow like the root of its length; a forgotten or doubled product
-  // is about 1/length of the magnitude, far more for every length that occurs.
-  static double Tolerance(const Sum& sum) {
-    constexpr double kEpsilon = std::numeric_limits<float>::epsilon();
-    return 4 * kEpsilon * (std::sqrt(static_cast<double>(sum.terms)) + 4) * sum.magnitude +
-           double{std::numeric_limits<float>::min()};
-  }
-
   Status Check(const Output& output, const float* dst, VerifyResult& result) const {
-    const Sum expected = Expected(output);
+    const Sum sum = Expected(output);
+    const BoundedValue expected =
+        AfterPostOps(output, BoundSum(sum.value, sum.magnitude, sum.terms));
     const double got =
         dst[Offset(problem_.dst, desc_.dst.layout, output.n, output.c, output.h, output.w)];
     const double error = std::abs(got - expected.value);
     ++result.outputs;
     // Written so that NaN fails.
-    if (error <= Tolerance(expected)) {
+    if (error <= expected.error) {
       result.max_error = std::max(result.max_error, error);
       return {};
     }
@@ -83,6 +84,20 @@ class Verifier {
   }
 
  private:
+  BoundedValue AfterPostOps(const Output& output, BoundedValue value) const {
+    size_t next_residual = 0;
+    for (const PostOp& op : desc_.post_ops) {
+      double residual = 0;
+      if (op.kind == PostOpKind::kResidualAdd) {
+        const ResidualTensor& tensor = residuals_[next_residual++];
+        residual = tensor.data[Offset(tensor.strides, tensor.layout, output.n, output.c, output.h,
+                                      output.w)];
+      }
+      value = BoundPostOp(op, value, output.c, residual);
+    }
+    return value;
+  }
+
   // The products of one input pixel with one tap.
   void AddPixel(const Output& output, int64_t y, int64_t x, int64_t tap, Sum& sum) const {
     const int64_t taps = desc_.kernel.h * desc_.kernel.w;
@@ -102,6 +117,7 @@ class Verifier {
   const float* src_;
   const float* oihw_;
   const float* bias_;
+  const std::span<const ResidualTensor> residuals_;
   std::vector<int64_t> channel_offset_;  // in src, of each input channel
 };
 
@@ -164,12 +180,22 @@ std::vector<Output> ChooseOutputs(const ConvProblem& problem, uint64_t seed,
 
 }  // namespace
 
+std::vector<ResidualTensor> ResidualTensors(const ConvProblem& problem,
+                                            const CaseTensors& tensors) {
+  std::vector<ResidualTensor> residuals;
+  for (const float* data : tensors.residual_pointers()) {
+    residuals.push_back({data, problem.desc.dst.layout, problem.dst});
+  }
+  return residuals;
+}
+
 Result<VerifyResult> VerifyOutputs(const ConvProblem& problem, const float* src, const float* oihw,
                                    const float* bias, const float* dst, uint64_t seed,
-                                   double cheap_products) {
+                                   double cheap_products,
+                                   std::span<const ResidualTensor> residuals) {
   VerifyResult result;
   if (problem.desc.n == 0) return result;
-  const Verifier verifier(problem, src, oihw, bias);
+  const Verifier verifier(problem, src, oihw, bias, residuals);
   for (const Output& output : ChooseOutputs(problem, seed, cheap_products)) {
     Status status = verifier.Check(output, dst, result);
     if (!status.ok()) return status;

@@ -7,7 +7,10 @@
 #define RAFTER_BENCH_VERIFY_H_
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
+#include "bench/case_tensors.h"
 #include "kernels/conv/problem.h"
 #include "rafter/status.h"
 
@@ -21,11 +24,23 @@ struct VerifyResult {
   double max_error = 0;  // largest absolute difference
 };
 
-// `src` and `dst` in the problem's layouts, `oihw` dense, `bias` may be null. No post-ops.
-// kInternal: an output is wrong; the message names the first one.
+// What one kResidualAdd adds: a tensor of the output's shape in any layout.
+struct ResidualTensor {
+  const float* data = nullptr;
+  Layout layout = Layout::kNhwc;
+  Strides strides;
+};
+
+// Those of a case.
+std::vector<ResidualTensor> ResidualTensors(const ConvProblem& problem,
+                                            const CaseTensors& tensors);
+
+// `src` and `dst` in the problem's layouts, `oihw` dense, `bias` may be null; one of `residuals` per
+// kResidualAdd. kInternal: an output is wrong; the message names the first one.
 Result<VerifyResult> VerifyOutputs(const ConvProblem& problem, const float* src, const float* oihw,
                                    const float* bias, const float* dst, uint64_t seed,
-                                   double cheap_products = kThoroughProducts);
+                                   double cheap_products = kThoroughProducts,
+                                   std::span<const ResidualTensor> residuals = {});
 
 }  // namespace rafter::bench
 

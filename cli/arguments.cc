@@ -9,7 +9,9 @@
 #include <iterator>
 #include <optional>
 
+#include "jit/isa.h"
 #include "kernels/conv/dispatch.h"
+#include "kernels/conv/tile/blocking.h"
 
 namespace rafter::cli {
 namespace {
@@ -113,6 +115,24 @@ Result<std::string> ParseAlgorithm(std::string_view text) {
   return NotAllowed("--algorithm", text, allowed);
 }
 
+Result<TileChoice> ParseTile(std::string_view text, Isa isa) {
+  if (text.empty()) return TileChoice();
+  constexpr int kMostVecs = 24;
+  const jit::IsaInfo& info = jit::GetIsaInfo(isa);
+  const std::vector<std::string_view> parts = Split(text, 'x');
+  if (parts.size() == 2 && info.vec_bytes > 0) {
+    const auto px = ReadNumber<int>(parts[0]), vecs = ReadNumber<int>(parts[1]);
+    if (px && vecs && *px >= 1 && *px <= tile::MaxPixels(info, *vecs)) return TileChoice{*px, *vecs};
+  }
+  std::string allowed = "at most the pixels of";
+  for (int vecs = 1; vecs <= kMostVecs && info.vec_bytes > 0; ++vecs) {
+    const int px = tile::MaxPixels(info, vecs);
+    if (px > 0) allowed += fmt::format(" {}x{}", px, vecs);
+  }
+  return NotAllowed("--tile", text,
+                    info.vec_bytes > 0 ? allowed : "nothing without vector instructions");
+}
+
 Result<double> ParseDuration(std::string_view option, std::string_view text) {
   struct Unit {
     std::string_view suffix;
@@ -163,6 +183,7 @@ constexpr PostOpRule kPostOpRules[] = {
     {"gelu", PostOpKind::kGelu, 0, 0, {0, 0}},
     {"elu", PostOpKind::kElu, 0, 1, {1, 0}},
     {"residual_add", PostOpKind::kResidualAdd, 0, 0, {0, 0}},
+    {"add", PostOpKind::kResidualAdd, 0, 0, {0, 0}},
     {"sum", PostOpKind::kResidualAdd, 0, 0, {0, 0}},
     {"channel_scale", PostOpKind::kChannelScale, 0, 0, {0, 0}},
 };
@@ -171,7 +192,7 @@ Status BadPostOp(std::string_view text) {
   std::string allowed = fmt::format("up to {} of", kMaxPostOps);
   for (const PostOpRule& rule : kPostOpRules) allowed += fmt::format(" {}", rule.name);
   return NotAllowed("--post-ops", text,
-                    allowed + ", joined by '+', parameters as in clip:0:6 or leaky_relu:0.1");
+                    allowed + ", joined by '+' or ',', parameters as in clip:0:6 or leaky_relu:0.1");
 }
 
 std::optional<PostOp> ReadPostOp(std::string_view text, int64_t oc) {
@@ -196,7 +217,9 @@ std::optional<PostOp> ReadPostOp(std::string_view text, int64_t oc) {
 Result<PostOps> ParsePostOps(std::string_view text, int64_t oc) {
   PostOps ops;
   if (text.empty()) return ops;
-  for (std::string_view piece : Split(text, '+')) {
+  std::string chain(text);
+  std::replace(chain.begin(), chain.end(), ',', '+');
+  for (std::string_view piece : Split(chain, '+')) {
     std::optional<PostOp> op = ReadPostOp(piece, oc);
     if (!op || ops.size() == kMaxPostOps) return BadPostOp(text);
     ops.push_back(std::move(*op));

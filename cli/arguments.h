@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/conv/tile_choice.h"
 #include "rafter/conv.h"
 #include "rafter/cpu.h"
 #include "rafter/post_ops.h"
@@ -47,8 +48,13 @@ Result<double> ParseDuration(std::string_view option, std::string_view text);
 // A regular expression (ECMAScript); matches anywhere in a text.
 Result<std::regex> ParseFilter(std::string_view text);
 
-// "relu+clip:0:6+residual_add": names of rafter/post_ops.h, parameters behind colons, and the short
-// names relu6, silu and sum. A channel_scale has `oc` factors of one. Empty: none.
+// "6x2": register tiles of at most 6 pixels by 2 vectors, as kernels/conv/tile/tuning.h has them for
+// `isa`, with fewer pixels if you like. Empty: no choice.
+Result<TileChoice> ParseTile(std::string_view text, Isa isa);
+
+// "relu+clip:0:6+residual_add": names of rafter/post_ops.h, parameters behind colons, commas instead
+// of '+' if you like, and the short names relu6, silu, add and sum. A channel_scale has `oc` factors
+// of one. Empty: none.
 Result<PostOps> ParsePostOps(std::string_view text, int64_t oc);
 
 }  // namespace rafter::cli

@@ -120,6 +120,8 @@ Result<BenchPlan> MakeBenchPlan(const BenchOptions& options) {
     plan.isa = std::min(plan.isa, EffectiveIsa());
   }
   Take(ParseAlgorithm(options.algorithm), plan.algorithm, status);
+  Take(ParsePostOps(options.post_ops, 0), plan.post_ops, status);
+  Take(ParseTile(options.tile, plan.isa), plan.tile, status);
   Take(ParseAccuracy(options.accuracy), plan.accuracy, status);
   Take(ParsePlanning(options.plan), plan.planning, status);
   Take(ParseInteger("--seed", options.seed, 0, std::numeric_limits<int64_t>::max()), plan.seed,

@@ -9,6 +9,7 @@
 
 #include "bench/suite.h"
 #include "cli/time_budget.h"
+#include "kernels/conv/tile_choice.h"
 #include "rafter/conv.h"
 #include "rafter/cpu.h"
 #include "rafter/status.h"
@@ -21,7 +22,7 @@ struct BenchOptions {
   std::vector<std::string> cases;
   std::string layout = "nhwc", threads = "1", accuracy = "default", seed = "1";
   std::string plan = "model", wisdom;
-  std::string mb, isa, algorithm, versus, filter, budget, json, csv, md;
+  std::string mb, isa, algorithm, post_ops, tile, versus, filter, budget, json, csv, md;
   bool quiet = false;
 };
 
@@ -32,6 +33,8 @@ struct BenchPlan {
   std::vector<int> threads;
   Isa isa = Isa::kNone;             // cap of the process
   std::string algorithm, baseline;  // empty: any, none
+  PostOps post_ops;                 // without the factors of channel scales
+  TileChoice tile;                  // for experts: overrides the planner
   Accuracy accuracy = Accuracy::kDefault;
   Planning planning = Planning::kModel;
   TimeBudgetOptions budget;

@@ -68,6 +68,7 @@ void BenchSession::Run() {
     local_.machine.environment = roofline::ReadEnvironment();
   }
   report_.complete = !Interrupted();
+  if (!report_.complete) AddUnfinished();
   FinishEnvironment();
 }
 
@@ -93,6 +94,7 @@ bench::CaseOptions BenchSession::OptionsFor(int threads, double budget_us) const
   options.threads = threads;
   options.algorithm = plan_.algorithm;
   options.accuracy = plan_.accuracy;
+  options.post_ops = plan_.post_ops;
   options.planning = plan_.planning;
   options.budget_us = budget_us;
   options.seed = plan_.seed;
@@ -107,13 +109,15 @@ void BenchSession::MeasureAll(const std::vector<Item>& items) {
   PrintHeading();
   const int64_t start_ns = roofline::NowNs();
   progress_.Begin(fmt::format("{} cases:", items.size()), all_weights * 1e-6);
+  const std::string out_of_time =
+      fmt::format("left out: the budget of {:.4g} s was used up", plan_.budget.total_us * 1e-6);
   for (const Item& item : items) {
     if (Interrupted()) break;
     PrintThreads(item.threads);
     const double elapsed = SecondsSince(start_ns);
     progress_.Show(done_weights / all_weights, elapsed, LabelOf(*item.suite_case));
     const double share_us = budget.NextShareUs(elapsed * 1e6);
-    Add(share_us > 0 ? Measure(item, share_us) : LeaveOut(item));
+    Add(share_us > 0 ? Measure(item, share_us) : LeaveOut(item, out_of_time));
     budget.Report(share_us, (SecondsSince(start_ns) - elapsed) * 1e6);
     done_weights += item.weight;
   }
@@ -126,15 +130,22 @@ bench::CaseResult BenchSession::Measure(const Item& item, double share_us) {
   return runner.Run(*item.suite_case);
 }
 
-bench::CaseResult BenchSession::LeaveOut(const Item& item) {
+bench::CaseResult BenchSession::LeaveOut(const Item& item, std::string reason) {
   // A runner that is stopped from the start describes the case and does nothing else.
   static const std::atomic<bool> stopped{true};
   bench::CaseOptions options = OptionsFor(item.threads, 0);
   options.stop = &stopped;
   bench::CaseResult result = bench::CaseRunner(options, nullptr, nullptr).Run(*item.suite_case);
-  result.error =
-      fmt::format("left out: the budget of {:.4g} s was used up", plan_.budget.total_us * 1e-6);
+  result.error = std::move(reason);
   return result;
+}
+
+// In the report only: a table of what was not measured would bury what was.
+void BenchSession::AddUnfinished() {
+  const std::vector<Item> items = Schedule();
+  for (size_t i = report_.cases.size(); i < items.size(); ++i) {
+    report_.cases.push_back(LeaveOut(items[i], bench::kInterrupted));
+  }
 }
 
 void BenchSession::Add(bench::CaseResult result) {
@@ -169,7 +180,9 @@ void BenchSession::FinishEnvironment() {
   report_.environment =
       EnvironmentReport(local_.machine.environment,
                         SelectRoofs(local_.machine.roofs, roof_isas_, plan_.threads), baselines);
-  if (bounds_) AddPeakSeries(bounds_->series(), report_.environment);
+  if (!bounds_) return;
+  AddPeakSeries(bounds_->series(), report_.environment);
+  AddBandwidths(bounds_->bandwidths(), report_.environment);
 }
 
 }  // namespace rafter::cli

@@ -5,6 +5,7 @@
 #define RAFTER_CLI_BENCH_SESSION_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "bench/baseline.h"
@@ -43,8 +44,10 @@ class BenchSession {
   bench::CaseOptions OptionsFor(int threads, double budget_us) const;
   void MeasureAll(const std::vector<Item>& items);
   bench::CaseResult Measure(const Item& item, double share_us);
-  bench::CaseResult LeaveOut(const Item& item);
+  // The description of a case that is not measured, with the reason as its error.
+  bench::CaseResult LeaveOut(const Item& item, std::string reason);
   void Add(bench::CaseResult result);
+  void AddUnfinished();
   void PrintHeading();
   void PrintThreads(int threads);
   void FinishEnvironment();

@@ -1,6 +1,8 @@
 // cli/cmd_bench.cc: `rafter bench`: options and the order of things; the plan (bench_plan.h) finds
 // bad input, the session (bench_session.h) measures, the outputs (bench_outputs.h) are written
 // whatever happens.
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 
@@ -13,6 +15,7 @@
 #include "cli/exit_codes.h"
 #include "cli/interrupt.h"
 #include "cli/standard_output.h"
+#include "kernels/conv/tile_choice.h"
 #include "rafter/cpu.h"
 
 namespace rafter::cli {
@@ -23,6 +26,7 @@ constexpr const char* kExamples =
     "  rafter bench mb1ic64ih56oc64oh56kh3ph1\n"
     "  rafter bench @resnet_50 --mb 1 --vs onednn\n"
     "  rafter bench @vgg_19 --mb 1 --threads 1,2 --layout nchw16c --json vgg.json --md vgg.md\n"
+    "  rafter bench @resnet_50 --mb 1 --post-ops residual_add+relu\n"
     "  rafter bench layers.txt --filter conv3 --budget 90s --csv -\n"
     "\n"
     "Time is the median over samples of one call with warm caches; % is bound / time. Each case "
@@ -34,6 +38,7 @@ Result<int> RunBench(const BenchOptions& options, char** arguments) {
   if (!plan.ok()) return plan.status();
   if (!plan->baseline.empty() && plan->isa < DetectedIsa()) RestartCapped(plan->isa, arguments);
   SetMaxIsa(plan->isa);
+  SetTileChoice(plan->tile);
   Result<BenchOutputs> outputs = BenchOutputs::Open(options);
   if (!outputs.ok()) return outputs.status();
   CatchInterrupts();
@@ -47,7 +52,9 @@ Result<int> RunBench(const BenchOptions& options, char** arguments) {
   if (outputs->shows_table() && !report.cases.empty()) {
     Print(bench::TableFooter(report.cases, summary, session.table_options()));
   }
-  if (outputs->shows_table() && !report.complete) Print("incomplete: interrupted\n");
+  if (outputs->shows_table() && !report.complete) {
+    Print(fmt::format("incomplete: interrupted, {} cases are unfinished\n", summary.unfinished));
+  }
   if (Status status = outputs->Write(report, session.table_options()); !status.ok()) return status;
   if (!report.complete) return kExitSignal + InterruptSignal();
   return summary.failed > 0 ? kExitError : kExitOk;
@@ -65,6 +72,10 @@ void AddOptions(CLI::App& command, BenchOptions& options) {
   value("--threads", options.threads, "LIST", "Thread counts, e.g. 1,2 (default 1)");
   value("--isa", options.isa, "NAME", "Use no better set than this: none, avx2, avx512");
   value("--algorithm", options.algorithm, "NAME", "Only this one, see rafter list");
+  value("--post-ops", options.post_ops, "LIST",
+        "Fused behind each sum, in this order, e.g. relu or residual_add+relu; see rafter list");
+  value("--tile", options.tile, "PXxVECS",
+        "For experts: register tiles of at most PX pixels by VECS vectors of channels, e.g. 6x2");
   value("--accuracy", options.accuracy, "NAME", "default, or strict: direct summation only");
   value("--plan", options.plan, "HOW",
         "Choose algorithms by the model (default) or measure the candidates");

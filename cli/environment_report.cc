@@ -78,4 +78,18 @@ void AddPeakSeries(const std::vector<PeakSeries>& series, nlohmann::ordered_json
   }
 }
 
+void AddBandwidths(const std::vector<roofline::BandwidthCurve>& bandwidths,
+                   nlohmann::ordered_json& environment) {
+  nlohmann::ordered_json& list = environment["roofs"]["bandwidths_beside_cases"];
+  list = nlohmann::ordered_json::array();
+  for (const roofline::BandwidthCurve& one : bandwidths) {
+    list.push_back({{"isa", IsaName(one.isa)},
+                    {"threads", one.threads},
+                    {"mix", roofline::MixName(one.mix)},
+                    {"non_temporal", one.non_temporal},
+                    {"footprint_bytes", one.points.front().footprint_bytes},
+                    {"gb_per_s", one.points.front().gb_per_s}});
+  }
+}
+
 }  // namespace rafter::cli

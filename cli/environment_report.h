@@ -35,6 +35,10 @@ nlohmann::ordered_json EnvironmentReport(const roofline::Environment& environmen
 // Adds the peaks measured beside the cases to the `roofs` of a report.
 void AddPeakSeries(const std::vector<PeakSeries>& series, nlohmann::ordered_json& environment);
 
+// The same for the bandwidths measured beside cases.
+void AddBandwidths(const std::vector<roofline::BandwidthCurve>& bandwidths,
+                   nlohmann::ordered_json& environment);
+
 // The screen of `rafter info`.
 std::string InfoText(const LocalRoofs& local, const std::vector<BaselineInfo>& baselines);
 

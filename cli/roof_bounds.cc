@@ -4,23 +4,42 @@
 #include <algorithm>
 
 #include "rafter/threads.h"
-#include "roofline/model.h"
+#include "roofline/bandwidth_probe.h"
 #include "roofline/peaks.h"
 
 namespace rafter::cli {
 namespace {
 
 constexpr double kProbeUs = 700;
-// A probe far below the day's peak met a disturbance, not another clock: it is repeated this often.
-constexpr double kSuspicious = 0.85;
-constexpr int kRepetitions = 4;
+constexpr int kProbesEachSide = 2, kMoreProbes = 8;
+// Share of the day's peak: below the first one, probes are repeated; below the second one, they are not believed
+// (clocks that wander between light and heavy load stay within 10 %).
+constexpr double kCredible = 0.97, kDisturbed = 0.90;
+// Of its memory bound: a case this near to it has the bandwidth measured again.
+constexpr double kNearMemoryBound = 0.97;
+// Footprints from here on are also measured with non-temporal stores, as in the day's sweep.
+constexpr double kNonTemporalFromBytes = 16 << 20;
+
+// The day's peak, which may rise; null when there is none.
+roofline::FmaPeak* DayPeak(roofline::Roofs& roofs, Isa isa, int threads) {
+  for (roofline::FmaPeak& peak : roofs.peaks) {
+    if (peak.isa == isa && peak.threads == threads) return &peak;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
-void RoofBounds::RefreshPeak(Isa isa, int threads) {
-  isa = RoofIsa(isa);
-  const roofline::FmaPeak* stored = roofline::FindPeak(machine_.roofs, isa, threads);
-  if (stored == nullptr) return;
+PeakChoice ChoosePeak(double probed, double day, double lowest) noexcept {
+  const bool low = probed < kDisturbed * day || probed < std::min(lowest, day);
+  return low ? PeakChoice{day, true} : PeakChoice{probed, false};
+}
+
+bool ProbeAgain(double probed, double day, double lowest) noexcept {
+  return probed < kCredible * day || probed < lowest;
+}
+
+void RoofBounds::Probe(Isa isa, int threads) {
   auto found = probes_.find(isa);
   if (found == probes_.end()) {
     Result<roofline::FmaProbe> made = roofline::FmaProbe::Create(isa);
@@ -28,21 +47,54 @@ void RoofBounds::RefreshPeak(Isa isa, int threads) {
     if (made.ok()) found->second = *std::move(made);
   }
   if (!found->second) return;
-  double peak = 0;
-  for (int i = 0; i < kRepetitions && peak < kSuspicious * stored->gflops; ++i) {
-    peak = std::max(peak, found->second->Measure(*OpenMpThreads(), threads, kProbeUs));
-  }
-  if (peak > 0) peaks_[{isa, threads}].push_back(peak);
+  probed_ = std::max(probed_, found->second->Measure(*OpenMpThreads(), threads, kProbeUs));
 }
 
-bench::BoundResult RoofBounds::Bound(const ConvCost& cost, Isa isa, int threads) {
+void RoofBounds::BeginCase(Isa isa, int threads) {
+  probed_ = 0;
+  if (DayPeak(machine_.roofs, RoofIsa(isa), threads) == nullptr) return;
+  for (int i = 0; i < kProbesEachSide; ++i) Probe(RoofIsa(isa), threads);
+}
+
+bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, Isa isa, int threads, double time_us) {
   isa = RoofIsa(isa);
-  const auto fresh = peaks_.find({isa, threads});
-  const double peak = fresh == peaks_.end() ? 0 : fresh->second.back();
-  const Result<roofline::Bound> bound =
-      roofline::BoundOf(machine_, isa, threads, roofline::WorkOf(cost), peak);
+  roofline::FmaPeak* day = DayPeak(machine_.roofs, isa, threads);
+  if (day == nullptr) return {};
+  const roofline::Work work = roofline::WorkOf(cost);
+  const double reached = time_us > 0 ? work.flops / time_us * 1e-3 : 0;
+  for (int i = 0; i < kProbesEachSide; ++i) Probe(isa, threads);
+  for (int i = 0; i < kMoreProbes && ProbeAgain(probed_, day->gflops, reached); ++i) {
+    Probe(isa, threads);
+  }
+  const PeakChoice peak = ChoosePeak(probed_, day->gflops, reached);
+  if (probed_ > 0) peaks_[{isa, threads}].push_back(probed_);
+  day->gflops = std::max(day->gflops, probed_);
+
+  Result<roofline::Bound> bound = roofline::BoundOf(machine_, isa, threads, work, peak.gflops);
+  if (bound.ok() && bound->memory_us > std::max(bound->compute_us, kNearMemoryBound * time_us)) {
+    MeasureBandwidthAt(bound->bytes, isa, threads);
+    bound = roofline::BoundOf(machine_, isa, threads, work, peak.gflops);
+  }
   if (!bound.ok()) return {};
-  return {bound->bound_us, roofline::BindingName(bound->binding)};
+  return {bound->bound_us, roofline::BindingName(bound->binding), peak.gflops, peak.disturbed};
+}
+
+void RoofBounds::MeasureBandwidthAt(double footprint_bytes, Isa isa, int threads) {
+  roofline::SweepOptions sweep;
+  sweep.isa = isa;
+  sweep.threads = threads;
+  sweep.footprints = {footprint_bytes};
+  if (footprint_bytes >= kNonTemporalFromBytes) sweep.non_temporal_from_bytes = footprint_bytes;
+  Result<std::vector<roofline::BandwidthCurve>> measured = roofline::MeasureBandwidth(sweep);
+  if (!measured.ok()) return;  // the day's curves stay
+  for (roofline::BandwidthCurve& fresh : *measured) {
+    for (roofline::BandwidthCurve& curve : machine_.roofs.curves) {
+      const bool same = curve.isa == isa && curve.threads == threads && curve.mix == fresh.mix &&
+                        curve.non_temporal == fresh.non_temporal;
+      if (same) roofline::RaiseCurve(curve, fresh.points.front());
+    }
+    bandwidths_.push_back(std::move(fresh));
+  }
 }
 
 std::vector<PeakSeries> RoofBounds::series() const {

@@ -1,5 +1,11 @@
 // cli/roof_bounds.h: bounds of benchmarked cases from the roofs of a machine, with the arithmetic
 // peak measured anew beside each case.
+//
+// A probe can only be too low (a neighbour on the core, a stolen CPU), and a peak that is too low
+// makes a bound that real code beats. So probes run before and after each case and the largest
+// counts; low ones are repeated; where all stay far below the day's peak, or the case was faster
+// than they allow, the day's peak is used and the case is marked as disturbed. A bandwidth that a
+// case seems to beat is measured again at the case's footprint; the roof never falls.
 #ifndef RAFTER_CLI_ROOF_BOUNDS_H_
 #define RAFTER_CLI_ROOF_BOUNDS_H_
 
@@ -9,37 +15,56 @@
 #include <vector>
 
 #include "bench/bounds.h"
+#include "roofline/bandwidth_curve.h"
 #include "roofline/fma_probe.h"
 #include "roofline/machine.h"
+#include "roofline/model.h"
 
 namespace rafter::cli {
 
-// Peaks that were measured beside the cases of one set and thread count, GFLOP/s.
+// Peaks that were measured beside the cases of one set and thread count, GFLOP/s: of each case the
+// largest probe.
 struct PeakSeries {
   Isa isa = Isa::kNone;
   int threads = 0;
   std::vector<double> gflops;
 };
 
+// Which peak bounds a case.
+struct PeakChoice {
+  double gflops = 0;
+  bool disturbed = false;  // the day's peak, not that of the probes
+};
+// `probed`: the largest probe beside the case, `day`: the day's peak, `lowest`: what the case itself
+// reached. 0 = unknown.
+PeakChoice ChoosePeak(double probed, double day, double lowest) noexcept;
+// Whether another probe might help.
+bool ProbeAgain(double probed, double day, double lowest) noexcept;
+
 class RoofBounds : public bench::Bounds {
  public:
-  // `machine` outlives the bounds. `fallback` is the set whose roofs bound kernels without vector
-  // code.
+  // `fallback` is the set whose roofs bound kernels without vector code.
   RoofBounds(const roofline::Machine& machine, Isa fallback)
       : machine_(machine), fallback_(fallback) {}
 
-  void RefreshPeak(Isa isa, int threads) override;
-  bench::BoundResult Bound(const ConvCost& cost, Isa isa, int threads) override;
+  void BeginCase(Isa isa, int threads) override;
+  bench::BoundResult EndCase(const ConvCost& cost, Isa isa, int threads, double time_us) override;
 
   std::vector<PeakSeries> series() const;
+  // Bandwidths that were measured beside cases; a point each.
+  const std::vector<roofline::BandwidthCurve>& bandwidths() const { return bandwidths_; }
 
  private:
   Isa RoofIsa(Isa isa) const { return isa == Isa::kNone ? fallback_ : isa; }
+  void Probe(Isa isa, int threads);
+  void MeasureBandwidthAt(double footprint_bytes, Isa isa, int threads);
 
-  const roofline::Machine& machine_;
+  roofline::Machine machine_;  // its roofs rise when something faster is seen
   Isa fallback_;
   std::map<Isa, std::optional<roofline::FmaProbe>> probes_;  // no value: cannot be made
+  double probed_ = 0;                                        // beside the current case
   std::map<std::pair<Isa, int>, std::vector<double>> peaks_;
+  std::vector<roofline::BandwidthCurve> bandwidths_;
 };
 
 }  // namespace rafter::cli

@@ -73,4 +73,18 @@ double WindowMaximum(const BandwidthCurve& curve, double footprint_bytes) noexce
   return best;
 }
 
+void RaiseCurve(BandwidthCurve& curve, const BandwidthPoint& point) {
+  if (Interpolate(curve, point.footprint_bytes) >= point.gb_per_s) return;
+  auto& points = curve.points;
+  const auto at = std::lower_bound(points.begin(), points.end(), point.footprint_bytes,
+                                   [](const BandwidthPoint& known, double footprint) {
+                                     return known.footprint_bytes < footprint;
+                                   });
+  if (at != points.end() && at->footprint_bytes == point.footprint_bytes) {
+    *at = point;
+  } else {
+    points.insert(at, point);
+  }
+}
+
 }  // namespace rafter::roofline

@@ -56,6 +56,9 @@ double Interpolate(const BandwidthCurve& curve, double footprint_bytes) noexcept
 // blocked kernel.
 double WindowMaximum(const BandwidthCurve& curve, double footprint_bytes) noexcept;
 
+// Lets the curve pass through `point` where it lies below: a bandwidth that was reached once is no limit any more.
+void RaiseCurve(BandwidthCurve& curve, const BandwidthPoint& point);
+
 }  // namespace rafter::roofline
 
 #endif  // RAFTER_ROOFLINE_BANDWIDTH_CURVE_H_

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "bench/case_tensors.h"
 #include "bench/descriptor.h"
@@ -16,11 +17,12 @@ namespace rafter::bench {
 namespace {
 
 void ExpectAgreement(Baseline& baseline, const std::string& text, Layout layout, bool bias,
-                     int threads) {
+                     int threads, const PostOps& post_ops = {}) {
   SCOPED_TRACE(text + " " + LayoutName(layout));
   ConvDesc desc = ParseDescriptor(text)->desc;
   desc.src.layout = desc.dst.layout = layout;
   desc.bias = bias;
+  desc.post_ops = post_ops;
   const ConvProblem problem = Validate(desc).value();
   const CaseTensors tensors = MakeCaseTensors(problem, 3).value();
   const ScopedTeamSize team(threads);
@@ -31,9 +33,14 @@ void ExpectAgreement(Baseline& baseline, const std::string& text, Layout layout,
   const Conv conv = Conv::Create(desc, {.threads = threads}).value();
   const PackedWeights packed =
       conv.PackWeights(tensors.oihw.data(), tensors.bias_or_null()).value();
-  ASSERT_TRUE(conv.Run(tensors.src.data(), packed, tensors.dst.data()).ok());
+  RunOptions run_options;
+  const std::vector<const float*> residual_pointers = tensors.residual_pointers();
+  run_options.residuals = residual_pointers;
+  ASSERT_TRUE(conv.Run(tensors.src.data(), packed, tensors.dst.data(), run_options).ok());
+  const std::vector<ResidualTensor> residuals = ResidualTensors(problem, tensors);
   EXPECT_TRUE(VerifyOutputs(problem, tensors.src.data(), tensors.oihw.data(),
-                            tensors.bias_or_null(), tensors.dst.data(), 1)
+                            tensors.bias_or_null(), tensors.dst.data(), 1, kThoroughProducts,
+                            residuals)
                   .ok());
 
   for (BaselineLayout candidate :
@@ -45,15 +52,17 @@ void ExpectAgreement(Baseline& baseline, const std::string& text, Layout layout,
                                      tensors.oihw.data(),
                                      tensors.bias_or_null(),
                                      tensors.src.data(),
-                                     tensors.dst.data()};
+                                     tensors.dst.data(),
+                                     residual_pointers};
     Result<std::unique_ptr<BaselineRun>> run = baseline.Prepare(request);
     ASSERT_TRUE(run.ok()) << run.status().message();
     (*run)->Run();
     ASSERT_TRUE((*run)->status().ok());
     std::vector<float> nchw;
     ASSERT_TRUE((*run)->ReadOutput(nchw).ok());
-    const Result<VerifyResult> verified = VerifyOutputs(
-        plain, tensors.src.data(), tensors.oihw.data(), tensors.bias_or_null(), nchw.data(), 1);
+    const Result<VerifyResult> verified =
+        VerifyOutputs(plain, tensors.src.data(), tensors.oihw.data(), tensors.bias_or_null(),
+                      nchw.data(), 1, kThoroughProducts, residuals);
     EXPECT_TRUE(verified.ok()) << verified.status().message();
     EXPECT_FALSE((*run)->implementation().empty());
     EXPECT_GT((*run)->create_us(), 0);
@@ -79,6 +88,28 @@ TEST(OneDnn, AgreesWithTheExactSums) {
     }
     ExpectAgreement(**baseline, text, Layout::kNhwc, /*bias=*/false, /*threads=*/2);
   }
+}
+
+TEST(OneDnn, FusesTheSamePostOps) {
+  Result<std::unique_ptr<Baseline>> baseline = MakeOneDnnBaseline(EffectiveIsa());
+  ASSERT_TRUE(baseline.ok()) << baseline.status().message();
+  const PostOps chains[] = {
+      {PostOp::Relu()},
+      {PostOp::ResidualAdd(), PostOp::Relu()},
+      {PostOp::ChannelScale(std::vector<float>(24, 0.75f)), PostOp::LeakyRelu(0.1f)},
+      {PostOp::Clip(0, 6), PostOp::ResidualAdd(), PostOp::ResidualAdd()},
+      {PostOp::Sigmoid(), PostOp::Tanh()},
+      {PostOp::Swish(), PostOp::Gelu(), PostOp::Elu(0.5f)},
+  };
+  for (const PostOps& chain : chains) {
+    for (Layout layout : {Layout::kNhwc, Layout::kNchw, Layout::kNchw16c}) {
+      ExpectAgreement(**baseline, "mb1ic16ih9oc24oh9kh3ph1", layout, /*bias=*/true, /*threads=*/1,
+                      chain);
+    }
+  }
+  if ((*baseline)->too_old()) return;
+  ExpectAgreement(**baseline, "mb1ic16ih9oc24oh9kh3ph1", Layout::kNhwc, true, 1,
+                  {PostOp::HardSwish(), PostOp::HardSigmoid()});
 }
 
 TEST(OneDnn, OneCapPerProcess) {

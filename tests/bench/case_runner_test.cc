@@ -10,9 +10,10 @@ namespace {
 
 struct FixedBounds : Bounds {
   int refreshed = 0;
-  void RefreshPeak(Isa, int) override { ++refreshed; }
-  BoundResult Bound(const ConvCost& cost, Isa, int) override {
-    return {cost.flops_valid / 1e5, "compute"};
+  void BeginCase(Isa, int) override { ++refreshed; }
+  BoundResult EndCase(const ConvCost& cost, Isa, int, double time_us) override {
+    EXPECT_GT(time_us, 0);
+    return {cost.flops_valid / 1e5, "compute", 100, false};
   }
 };
 
@@ -99,6 +100,23 @@ TEST(CaseRunner, MeasuresEveryLayout) {
     EXPECT_DOUBLE_EQ(result.efficiency, result.bound_us / result.time.median);
     EXPECT_EQ(bounds.refreshed, 1);
     EXPECT_FALSE(result.vs_same.has_value());
+  }
+}
+
+TEST(CaseRunner, FusesPostOps) {
+  for (Layout layout : {Layout::kNhwc, Layout::kNchw, Layout::kNchw16c}) {
+    CaseOptions options = Quick();
+    options.layout = layout;
+    options.post_ops = {PostOp::ChannelScale({}), PostOp::ResidualAdd(), PostOp::HardSwish(),
+                        PostOp::Gelu(),           PostOp::ResidualAdd(), PostOp::Elu(0.5f)};
+    const CaseResult result =
+        CaseRunner(options, nullptr, nullptr).Run(CaseOf("mb2ic12ih10oc20kh3ph1"));
+    ASSERT_EQ(result.error, "") << LayoutName(layout);
+    EXPECT_EQ(result.post_ops, "channel_scale+residual_add+hard_swish+gelu+residual_add+elu");
+    EXPECT_GT(result.verified_outputs, 0);
+    // Source, weights, bias, output, two residuals.
+    const double outputs = 2 * 20 * 10 * 10;
+    EXPECT_GE(result.bytes, 4 * (2 * 12 * 10 * 10 + 20 * 12 * 9 + 3 * outputs));
   }
 }
 

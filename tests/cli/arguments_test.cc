@@ -79,6 +79,17 @@ TEST(Arguments, Filters) {
   ExpectRefused(ParseFilter("[a"), "--filter", "[a", "regular expression");
 }
 
+TEST(Arguments, Tile) {
+  EXPECT_EQ(*ParseTile("", Isa::kAvx2), TileChoice());
+  EXPECT_EQ(*ParseTile("6x2", Isa::kAvx2), (TileChoice{6, 2}));
+  EXPECT_EQ(*ParseTile("5x2", Isa::kAvx2), (TileChoice{5, 2}));
+  EXPECT_EQ(*ParseTile("14x2", Isa::kAvx512), (TileChoice{14, 2}));
+  for (const char* text : {"7x2", "0x2", "6x7", "6", "6x", "x2", "6x2x1", "axb", "6x-2"}) {
+    ExpectRefused(ParseTile(text, Isa::kAvx2), "--tile", text, "at most the pixels of 12x1 6x2");
+  }
+  ExpectRefused(ParseTile("6x2", Isa::kNone), "--tile", "6x2", "nothing");
+}
+
 TEST(Arguments, PostOps) {
   EXPECT_TRUE(ParsePostOps("", 4)->empty());
   const Result<PostOps> ops = ParsePostOps("sum+clip:-1:2.5+leaky_relu:0.2+channel_scale+silu", 4);
@@ -92,6 +103,9 @@ TEST(Arguments, PostOps) {
   EXPECT_EQ((*ops)[3].scale.size(), 4u);
   EXPECT_EQ((*ops)[4].alpha, 1.0f);
   EXPECT_EQ((*ParsePostOps("relu6", 4))[0].beta, 6.0f);
+  const Result<PostOps> commas = ParsePostOps("relu,add", 4);
+  ASSERT_TRUE(commas.ok());
+  EXPECT_EQ((*commas)[1].kind, PostOpKind::kResidualAdd);
   EXPECT_EQ((*ParsePostOps("hard_sigmoid", 4))[0].beta, 0.5f);
   const std::string nine = "relu+relu+relu+relu+relu+relu+relu+relu+relu";
   for (const std::string& text :

@@ -28,6 +28,12 @@ class Interrupt(CommandTest):
         for _ in range(3):
             self.assertNotEqual(process.stdout.readline(), "", "the run ended early")
 
+    def cases_of_all(self):
+        """How many different geometries @all has: those that a run without time leaves out."""
+        path = self.path("all.json")
+        command.run("bench", "@all", "--budget", "1ms", "--quiet", "--json", path)
+        return len(self.read_json(path)["cases"])
+
     def interrupt(self, number):
         json_path, csv_path = self.path("report.json"), self.path("report.csv")
         process = self.start(*LONG, "--json", json_path, "--csv", csv_path)
@@ -41,6 +47,11 @@ class Interrupt(CommandTest):
         self.assertFalse(report["complete"])
         self.assertGreaterEqual(len(report["cases"]), 1)
         self.assertTrue(any("error" not in case for case in report["cases"]))
+        unfinished = [case for case in report["cases"] if case.get("error") == "interrupted"]
+        self.assertEqual(len(report["cases"]), self.cases_of_all())
+        self.assertGreater(len(unfinished), len(report["cases"]) // 2)
+        for case in unfinished:
+            self.assertTrue(case["descriptor"])
         self.assertIn("summary", report)
         self.assertIn("roofs", report["environment"])
         self.assertGreaterEqual(len(self.read(csv_path).splitlines()), 2)
@@ -62,7 +73,8 @@ class Interrupt(CommandTest):
         self.assertEqual(process.wait(timeout=60), 130)
         report = self.read_json(path)
         self.assertFalse(report["complete"])
-        self.assertEqual(report["cases"], [])
+        self.assertEqual(len(report["cases"]), self.cases_of_all())
+        self.assertEqual({case["error"] for case in report["cases"]}, {"interrupted"})
 
     def test_a_closed_reader_of_the_table_costs_no_file(self):
         path = self.path("report.json")

@@ -72,6 +72,26 @@ TEST(WindowMaximum, EndsOfTheWindowAreInside) {
   EXPECT_EQ(WindowMaximum(curve, 1000), 30);
 }
 
+TEST(RaiseCurve, PassesThroughAHigherPoint) {
+  BandwidthCurve curve = Curve({{1000, 100, 0}, {4000, 25, 0}});
+  RaiseCurve(curve, {2000, 60, 0});
+  EXPECT_EQ(curve.points.size(), 3u);
+  EXPECT_EQ(Interpolate(curve, 2000), 60);
+  RaiseCurve(curve, {4000, 30, 0});  // in the place of the old one
+  EXPECT_EQ(curve.points.size(), 3u);
+  EXPECT_EQ(Interpolate(curve, 4000), 30);
+  RaiseCurve(curve, {9000, 40, 0});
+  EXPECT_EQ(Interpolate(curve, 1e6), 40);
+}
+
+TEST(RaiseCurve, NeverLowers) {
+  const BandwidthCurve before = Curve({{1000, 100, 0}, {4000, 25, 0}});
+  BandwidthCurve curve = before;
+  RaiseCurve(curve, {2000, 40, 0});
+  RaiseCurve(curve, {500, 90, 0});
+  EXPECT_EQ(curve.points.size(), before.points.size());
+}
+
 TEST(WindowMaximum, IsConstantFarBeyondTheEnds) {
   const BandwidthCurve curve = Curve({{1000, 100, 0}, {4000, 25, 0}});
   EXPECT_EQ(WindowMaximum(curve, 10), 100);
