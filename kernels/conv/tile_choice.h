@@ -8,8 +8,9 @@
 namespace rafter {
 
 // Tiles of at most `px` pixels by `vecs` vectors of output channels. Zeros: the planner chooses. Where a layer has
-// fewer channels than a tile, the planner chooses too.
-struct TileChoice {
+// fewer channels than a tile, the planner chooses too. Aligned as the one word that it is: without that, clang asks
+// libatomic for an atomic copy of it.
+struct alignas(8) TileChoice {
   int px = 0, vecs = 0;
   bool operator==(const TileChoice&) const = default;
 };
