@@ -5,8 +5,12 @@
 #include "rafter/conv.h"         // IWYU pragma: export
 #include "rafter/cost.h"         // IWYU pragma: export
 #include "rafter/cpu.h"          // IWYU pragma: export
+#include "rafter/eltwise.h"      // IWYU pragma: export
 #include "rafter/memory_pool.h"  // IWYU pragma: export
+#include "rafter/operator.h"     // IWYU pragma: export
+#include "rafter/pool.h"         // IWYU pragma: export
 #include "rafter/post_ops.h"     // IWYU pragma: export
+#include "rafter/softmax.h"      // IWYU pragma: export
 #include "rafter/status.h"       // IWYU pragma: export
 #include "rafter/tensor.h"       // IWYU pragma: export
 #include "rafter/threads.h"      // IWYU pragma: export

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "kernels/tensor_shape.h"
 #include "rafter/conv.h"
 #include "rafter/status.h"
 
@@ -25,16 +26,6 @@ Result<ConvProblem> Validate(const ConvDesc& desc);
 
 // Strides of the residual tensor of a kResidualAdd of the problem.
 Strides ResidualStrides(const ConvProblem& problem, const PostOp& op) noexcept;
-
-// Strides of a dense tensor.
-Strides DenseStrides(Layout layout, int64_t c, int64_t h, int64_t w) noexcept;
-
-// Offset in elements of element (n, c, h, w).
-constexpr int64_t Offset(const Strides& s, Layout layout, int64_t n, int64_t c, int64_t h,
-                         int64_t w) noexcept {
-  const int64_t block = ChannelBlock(layout);
-  return n * s.n + (c / block) * s.c + c % block + h * s.h + w * s.w;
-}
 
 // The taps [begin, end) of one axis that fall inside the image for output coordinate `out`; an
 // empty range is {0, 0}.
