@@ -13,6 +13,7 @@
 
 #include "kernels/conv/depthwise/depthwise.h"
 #include "kernels/conv/direct/direct.h"
+#include "kernels/conv/gemm/gemm.h"
 #include "kernels/conv/grouped/grouped.h"
 #include "kernels/conv/plan_measure.h"
 #include "kernels/conv/pointwise/pointwise.h"
@@ -32,6 +33,7 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"splitk", splitk::Consider, splitk::MakePlan},
     {"grouped", grouped::Consider, grouped::MakePlan},
     {"widthwise", widthwise::Consider, widthwise::MakePlan},
+    {"gemm", gemm::Consider, gemm::MakePlan},
     {"pointwise+reorder", via_nhwc::ConsiderRow<pointwise::Consider>,
      via_nhwc::MakePlanRow<pointwise::MakePlan>},
     {"direct+reorder", via_nhwc::ConsiderRow<direct::Consider>,

@@ -28,7 +28,7 @@ struct PackedHeader {
   uint64_t checksum = 0;      // FNV-1a of the payload, in 8-byte words
 };
 enum class PackedFormat : uint32_t {
-  kPlain = 1, kPanels = 2, kWidthwise = 3, kDepthwise = 4, kSplitK = 6, kGrouped = 7
+  kPlain = 1, kPanels = 2, kWidthwise = 3, kDepthwise = 4, kSplitK = 6, kGrouped = 7, kGemm = 9
 };
 inline constexpr size_t kPackedPayloadOffset = 128;  // a multiple of the cache line
 static_assert(sizeof(PackedHeader) <= kPackedPayloadOffset);

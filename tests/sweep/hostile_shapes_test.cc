@@ -32,6 +32,7 @@ void Check(ConvDesc desc) {
         ASSERT_TRUE(ConvTester(desc).Threads(threads).Run());
         if (layout == Layout::kNchw) {
           ASSERT_TRUE(ConvTester(desc).Algorithm("widthwise").Threads(threads).Run());
+          ASSERT_TRUE(ConvTester(desc).Algorithm("gemm").Threads(threads).Run());
         }
         desc.post_ops.clear();
       }

@@ -69,5 +69,16 @@ TEST(KernelCount, OfWidthwiseReachesAPlateau) {
   });
 }
 
+TEST(KernelCount, OfGemmReachesAPlateau) {
+  ForEachIsa([](Isa) {
+    ConvDesc desc;
+    desc.src.layout = desc.dst.layout = Layout::kNchw;
+    desc.ic = 500, desc.oc = 75;
+    CheckPlateau(desc, "gemm", 64, 300);
+    desc.ic = 20, desc.kernel = {3, 3}, desc.pad = {1, 1, 1, 1};
+    CheckPlateau(desc, "gemm", 64, 300);
+  });
+}
+
 }  // namespace
 }  // namespace rafter::testing

@@ -97,15 +97,15 @@ TEST(SameBits, AnyBatchSplit) {
   });
 }
 
-// Widthwise: tiles of several rows, passes over the channels, edges and moved vectors sum in the same order.
-TEST(SameBits, WidthwiseWhateverTheThreadsAndTheWidth) {
-  ForEachIsa([](Isa) {
+// Tiles of several rows, passes over the channels, edges and moved vectors sum in the same order.
+void CheckNchw(const char* algorithm) {
+  ForEachIsa([&](Isa) {
     for (const Layer& layer : kLayers) {
       const std::vector<float> weights = Weights(layer);
       const ConvDesc desc = DescOf(layer, 1, {20, 60}, Layout::kNchw);
-      const std::vector<float> src = Source(desc), all = RunConv(desc, weights, src, 1, "widthwise");
+      const std::vector<float> src = Source(desc), all = RunConv(desc, weights, src, 1, algorithm);
       for (int threads = 2; threads <= 8; ++threads) {
-        ASSERT_EQ(all, RunConv(desc, weights, src, threads, "widthwise")) << threads << " threads";
+        ASSERT_EQ(all, RunConv(desc, weights, src, threads, algorithm)) << threads << " threads";
       }
       // The left part of the image: outputs that see nothing of the rest stay as they are.
       for (int64_t width = layer.kernel; width < 60; width += 7) {
@@ -114,7 +114,7 @@ TEST(SameBits, WidthwiseWhateverTheThreadsAndTheWidth) {
         for (int64_t row = 0; row < layer.ic * 20; ++row) {
           left.insert(left.end(), src.begin() + row * 60, src.begin() + row * 60 + width);
         }
-        const std::vector<float> dst = RunConv(part, weights, left, 1, "widthwise");
+        const std::vector<float> dst = RunConv(part, weights, left, 1, algorithm);
         const int64_t ow = (width + layer.kernel / 2 * 2 - layer.kernel) / layer.stride + 1;
         const int64_t all_ow = (60 + layer.kernel / 2 * 2 - layer.kernel) / layer.stride + 1;
         const int64_t same = (width - layer.kernel + layer.kernel / 2) / layer.stride + 1;
@@ -125,6 +125,9 @@ TEST(SameBits, WidthwiseWhateverTheThreadsAndTheWidth) {
     }
   });
 }
+
+TEST(SameBits, WidthwiseWhateverTheThreadsAndTheWidth) { CheckNchw("widthwise"); }
+TEST(SameBits, GemmWhateverTheThreadsAndTheWidth) { CheckNchw("gemm"); }
 
 // A window of input gives the same output wherever it lies and however wide the image around it is: tiles of
 // different width, first and last pixels of a tile, edge kernels.

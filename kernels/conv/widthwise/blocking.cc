@@ -141,6 +141,7 @@ double Chooser::MissCycles(const Blocking& b, int vecs, int rows) const {
                       ? kMissCycles * static_cast<double>(std::min<int64_t>(g_.stride.w, 2))
                       : 0;
   if (!b.staged && ChannelsPerSet() > kL1Ways) cycles += kSetMissCycles;
+  if (!b.staged && g_.taps() == 1 && channels > kTlbChannels) cycles += kTlbMissCycles;
   return cycles;
 }
 
@@ -178,8 +179,10 @@ double Chooser::ColumnCycles(const Blocking& b, int vecs, int ocs) const {
   const double inside =
       CountAxis(axis).pairs / (static_cast<double>(g_.out.h) * static_cast<double>(g_.kernel.h));
   const double sums = static_cast<double>(g_.ic_g) * ChannelCycles(b, vecs, rows, ocs) * inside;
+  // A call runs all tiles of a segment along the row, or a tile of pixels down the rows.
+  const double calls = g_.out.h == 1 || b.across ? 1.0 / static_cast<double>(b.segment_tiles) : 2;
   return tiles * (sums + kTileCycles + accs * (kAccumulatorCycles + 2 * (passes - 1))) +
-         kCallCycles * passes * 2;
+         kCallCycles * passes * calls;
 }
 
 // Beyond L2: inputs and outputs once; outputs are read before they are written.

@@ -1,0 +1,158 @@
+// kernels/conv/gemm/blocking.cc
+#include "kernels/conv/gemm/blocking.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/conv/gemm/columns.h"
+#include "kernels/conv/gemm/spec.h"
+#include "kernels/conv/gemm/tuning.h"
+
+namespace rafter::gemm {
+
+namespace {
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+class Chooser {
+ public:
+  Chooser(const ConvProblem& problem, const jit::IsaInfo& isa, const MachineModel& machine, int threads)
+      : p_(problem),
+        isa_(isa),
+        machine_(machine),
+        threads_(threads),
+        length_(problem.ic_g * problem.desc.kernel.h * problem.desc.kernel.w),
+        pixels_(problem.oh * problem.ow),
+        images_(std::max<int64_t>(1, problem.desc.n) * problem.desc.groups) {}
+
+  Blocking Choose();
+
+ private:
+  void ChooseSegments(Blocking& b) const;
+  void ChooseChannels(Blocking& b) const;
+  double TileCycles(const Blocking& b, int vecs) const;
+  double GatherCycles() const;
+  double TransferCycles() const;
+  double PredictUs(const Blocking& b) const;
+
+  const ConvProblem& p_;
+  const jit::IsaInfo& isa_;
+  const MachineModel& machine_;
+  const int threads_;
+  const int64_t length_, pixels_, images_;
+};
+
+void Chooser::ChooseSegments(Blocking& b) const {
+  const int64_t tile = kMaxVecs * isa_.vec_lanes();
+  const auto floats = [](double share, int64_t bytes) {
+    return static_cast<int64_t>(share * static_cast<double>(bytes) / sizeof(float));
+  };
+  const int64_t longest = std::max<int64_t>(16, floats(kPanelL1Share, machine_.l1d_bytes) / tile);
+  b.pass = CeilDiv(length_, CeilDiv(length_, longest));
+  const int64_t tiles = CeilDiv(pixels_, tile);
+  const int64_t most = std::clamp(floats(kColumnsL2Share, machine_.l2_bytes) / (b.pass * tile), int64_t{1},
+                                  kMaxSegmentPixels / tile);
+  b.segments = CeilDiv(tiles, most);
+  if (threads_ > 1 && images_ * b.segments < threads_ * kItemsPerThread) {
+    b.segments = std::max(b.segments, std::min(CeilDiv(threads_ * kItemsPerThread, images_), tiles / kLeastTiles));
+  }
+  b.segment_pixels = CeilDiv(tiles, b.segments) * tile;
+  b.segments = CeilDiv(pixels_, b.segment_pixels);
+}
+
+void Chooser::ChooseChannels(Blocking& b) const {
+  const int64_t unit = ChannelUnit(isa_), units = CeilDiv(p_.oc_g, unit);
+  const double bytes = static_cast<double>(b.pass * unit) * sizeof(float);
+  const auto most = static_cast<int64_t>(static_cast<double>(machine_.l2_bytes) * kWeightsL2Share / bytes);
+  b.block_channels = std::clamp<int64_t>(most, 1, units) * unit;
+  b.threads = threads_;
+  if (threads_ > 1 && images_ * b.segments < 2 * threads_) {
+    b.channel_parts = std::min(units, CeilDiv(2 * threads_, images_ * b.segments));
+  }
+}
+
+// Of one tile of pixels, over all channels and passes.
+double Chooser::TileCycles(const Blocking& b, int vecs) const {
+  const int channels = TileChannels(isa_, vecs);
+  const double passes = static_cast<double>(CeilDiv(length_, b.pass));
+  const auto tile = [&](int ocs) {
+    const double fma = static_cast<double>(vecs * ocs) / machine_.fma_pipes;
+    const double loads = static_cast<double>(vecs + ocs) / machine_.load_ports;
+    const double step = std::max({fma, loads, static_cast<double>(machine_.fma_latency)}) + kStepCycles;
+    return static_cast<double>(length_) * step + passes * kTileCycles +
+           vecs * ocs * (kAccumulatorCycles + kParkCycles * 2 * (passes - 1));
+  };
+  double cycles = static_cast<double>(p_.oc_g / channels) * tile(channels);
+  if (p_.oc_g % channels > 0) cycles += tile(static_cast<int>(p_.oc_g % channels));
+  return cycles + passes * static_cast<double>(CeilDiv(p_.oc_g, b.block_channels)) * kCallCycles;
+}
+
+// Of all columns of an image.
+double Chooser::GatherCycles() const {
+  const ConvDesc& d = p_.desc;
+  const double floats = static_cast<double>(length_) * static_cast<double>(pixels_);
+  if (Columns(p_).is_plain()) return floats * kCopyCycles;
+  const double runs = static_cast<double>(length_) * static_cast<double>(p_.oh);
+  return floats * ((d.stride.w == 1 ? kCopyCycles : kGatherCycles) + kCopyCycles) + runs * kRunCycles;
+}
+
+// Beyond L2: inputs and outputs once; outputs are read before they are written.
+double Chooser::TransferCycles() const {
+  const ConvDesc& d = p_.desc;
+  const double in = static_cast<double>(images_ * p_.ic_g) * static_cast<double>(d.in.h * d.in.w) * sizeof(float);
+  const double out = static_cast<double>(images_ * p_.oc_g) * static_cast<double>(pixels_) * sizeof(float);
+  if (in + out <= static_cast<double>(machine_.l2_bytes)) return 0;
+  const double rate = in + out <= static_cast<double>(machine_.l3_bytes) ? machine_.l3_bytes_per_cycle
+                                                                         : machine_.dram_bytes_per_cycle;
+  return (in + 2 * out) / rate * kExposedTransfer;
+}
+
+double Chooser::PredictUs(const Blocking& b) const {
+  const int lanes = isa_.vec_lanes();
+  const int64_t vectors = CeilDiv(pixels_, lanes);
+  // As CutPixels does, without the list.
+  const int64_t rest = vectors % kMaxVecs, pairs = rest == 1 && vectors > 1 ? 2 : rest == 2 ? 1 : 0;
+  const int64_t wide = (vectors - 2 * pairs) / kMaxVecs;
+  double cycles = static_cast<double>(wide) * TileCycles(b, kMaxVecs) + static_cast<double>(pairs) * TileCycles(b, 2);
+  if (vectors == 1) cycles = TileCycles(b, 1);
+  cycles += GatherCycles() * static_cast<double>(b.channel_parts);
+  cycles = cycles * static_cast<double>(images_) + TransferCycles();
+  return cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
+         (b.threads > 1 ? machine_.fork_join_us : 0);
+}
+
+Blocking Chooser::Choose() {
+  Blocking b;
+  ChooseSegments(b);
+  ChooseChannels(b);
+  b.predicted_us = PredictUs(b);
+  return b;
+}
+
+}  // namespace
+
+int TileChannels(const jit::IsaInfo& isa, int vecs) {
+  return (isa.num_vecs >= 32 ? kChannels32 : kChannels16)[vecs - 1];
+}
+
+int ChannelUnit(const jit::IsaInfo& isa) {
+  return std::lcm(std::lcm(TileChannels(isa, 1), TileChannels(isa, 2)), TileChannels(isa, 3));
+}
+
+std::vector<int32_t> CutPixels(int64_t pixels, int lanes) {
+  int64_t vectors = CeilDiv(pixels, lanes);
+  std::vector<int32_t> tiles;
+  while (vectors > 0) {
+    const int64_t vecs = vectors == 4 || vectors == 2 ? 2 : std::min<int64_t>(vectors, kMaxVecs);
+    tiles.push_back(static_cast<int32_t>(vecs * lanes));
+    vectors -= vecs;
+  }
+  return tiles;
+}
+
+Blocking ChooseBlocking(const ConvProblem& problem, const jit::IsaInfo& isa, const MachineModel& machine,
+                        int threads) {
+  return Chooser(problem, isa, machine, threads).Choose();
+}
+
+}  // namespace rafter::gemm

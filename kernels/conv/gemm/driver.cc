@@ -1,0 +1,182 @@
+// kernels/conv/gemm/driver.cc: executes a GemmPlan: threads, loop nest (gemm.h), arguments of each kernel call.
+#include <algorithm>
+
+#include "kernels/conv/gemm/gemm_plan.h"
+#include "kernels/conv/gemm/tuning.h"
+#include "runtime/parallel.h"
+#include "runtime/work_shares.h"
+
+namespace rafter::gemm {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+// Lane masks: the window that starts at 16 - n has n used lanes.
+constexpr struct LaneMasks {
+  int32_t lanes[32];
+  constexpr LaneMasks() : lanes{} {
+    for (int i = 0; i < 16; ++i) lanes[i] = -1;
+  }
+} kLaneMasks;
+
+}  // namespace
+
+// One thread's work.
+class GemmDriver {
+ public:
+  GemmDriver(const GemmPlan& plan, const ConvCall& call, int thread)
+      : plan_(plan),
+        b_(plan.blocking_),
+        call_(call),
+        lanes_(jit::GetIsaInfo(plan.isa_).vec_lanes()),
+        careful_(plan.columns_.is_padded() && call.weights[0] == 0) {
+    line_ = reinterpret_cast<float*>(call.scratch + static_cast<size_t>(thread) * plan.thread_bytes_);
+    panels_ = line_ + plan.line_floats_;
+    partial_ = panels_ + plan.panel_floats_;
+    masks_ = partial_ + plan.partial_floats_;
+    args_.post_params = plan.post_params_.data();
+    args_.weights_panel = plan.weights_.sum_length() * kPanelChannels * kFloat;
+    args_.dst_channel = plan.problem_.dst.c * kFloat;
+    args_.mask_offset = (masks_ - panels_) * kFloat;
+    args_.tail_lanes = plan.tail_lanes();
+    args_.tail_mask = kLaneMasks.lanes + 16 - plan.tail_lanes();
+  }
+
+  void RunItem(int64_t item);
+
+ private:
+  // Where a kernel call begins.
+  struct Place {
+    int64_t pixel = 0;    // of the image
+    int64_t channel = 0;  // of the group
+    int64_t panel = 0;    // offset in the panels, in floats
+    int64_t parked = 0;   // offset of the parked sums, in floats
+  };
+
+  void RunPass(Range ks);
+  void RunTile(const Place& tile, int32_t width, bool tail, Range channels);
+  void RunTileCarefully(const Place& tile, int32_t width, bool tail, Range channels);
+  void Call(GemmFunction* kernel, const Place& place, int64_t repeats, int64_t channels);
+
+  const GemmPlan& plan_;
+  const Blocking& b_;
+  const ConvCall& call_;
+  const int64_t lanes_;
+  const bool careful_;
+  float *line_, *panels_, *partial_, *masks_;
+  int64_t n_ = 0, group_ = 0;
+  Range pixels_, channels_, ks_;  // of the item; of the pass
+  const std::vector<int32_t>* tiles_ = nullptr;
+  bool last_segment_ = false;
+  GemmArgs args_;  // each field is set before the first kernel that reads it
+};
+
+void GemmDriver::RunItem(int64_t item) {
+  const int64_t part = item % b_.channel_parts;
+  item /= b_.channel_parts;
+  const int64_t segment = item % b_.segments;
+  item /= b_.segments;
+  group_ = item % plan_.weights_.groups;
+  n_ = item / plan_.weights_.groups;
+  pixels_ = {segment * b_.segment_pixels, std::min(plan_.pixels_, (segment + 1) * b_.segment_pixels)};
+  tiles_ = &plan_.Tiles(segment);
+  last_segment_ = segment == b_.segments - 1;
+  const int64_t oc = plan_.weights_.oc_g, unit = ChannelUnit(jit::GetIsaInfo(plan_.isa_));
+  const Range units = SplitRange((oc + unit - 1) / unit, b_.channel_parts, part);
+  channels_ = {units.begin * unit, std::min(oc, units.end * unit)};
+  const int64_t length = plan_.weights_.sum_length();
+  for (int64_t k = 0; k < length; k += b_.pass) RunPass({k, std::min(length, k + b_.pass)});
+}
+
+void GemmDriver::RunPass(Range ks) {
+  ks_ = ks;
+  const ConvProblem& p = plan_.problem_;
+  const float* image = call_.src + n_ * p.src.n + group_ * p.ic_g * p.src.c;
+  plan_.columns_.Fill(image, ks, pixels_, *tiles_, line_, panels_);
+  if (careful_) plan_.columns_.FillMasks(ks, pixels_, *tiles_, line_, masks_);
+  const int64_t count = ks.end - ks.begin;
+  const int64_t unroll = careful_ ? 1 : kUnroll;
+  args_.steps = count / unroll, args_.rest = count % unroll;
+  args_.load_partial = ks.begin > 0;
+  args_.store_partial = ks.end < plan_.weights_.sum_length();
+  for (int64_t block = channels_.begin; block < channels_.end; block += b_.block_channels) {
+    const Range channels = {block, std::min(channels_.end, block + b_.block_channels)};
+    int64_t done = 0;  // pixels
+    for (size_t i = 0; i < tiles_->size(); ++i) {
+      const int32_t width = (*tiles_)[i];
+      const bool tail = last_segment_ && i + 1 == tiles_->size() && plan_.tail_lanes() > 0;
+      const Place tile = {pixels_.begin + done, channels.begin, done * count,
+                          done * plan_.part_channels() + (channels.begin - channels_.begin) * width};
+      if (careful_) {
+        RunTileCarefully(tile, width, tail, channels);
+      } else {
+        RunTile(tile, width, tail, channels);
+      }
+      done += width;
+    }
+  }
+}
+
+void GemmDriver::RunTile(const Place& tile, int32_t width, bool tail, Range channels) {
+  const int64_t vecs = width / lanes_, ocs = TileChannels(jit::GetIsaInfo(plan_.isa_), static_cast<int>(vecs));
+  const TileKernels& kernels = plan_.kernels_[static_cast<size_t>(vecs - 1)][tail ? 1 : 0];
+  const int64_t repeats = (channels.end - channels.begin) / ocs, rest = (channels.end - channels.begin) % ocs;
+  if (repeats > 0) Call(kernels.whole, tile, repeats, ocs);
+  if (rest == 0) return;
+  const int64_t done = repeats * ocs;
+  Call(kernels.rest, {tile.pixel, tile.channel + done, tile.panel, tile.parked + done * width}, 1, rest);
+}
+
+// Vector by vector and channel by channel: rare, so it need not be fast.
+void GemmDriver::RunTileCarefully(const Place& tile, int32_t width, bool tail, Range channels) {
+  args_.line = width * kFloat;
+  for (int64_t at = 0; at < width; at += lanes_) {
+    GemmFunction* kernel = plan_.careful_[tail && at + lanes_ == width ? 1 : 0];
+    for (int64_t channel = channels.begin; channel < channels.end; ++channel) {
+      const int64_t parked = tile.parked + (channel - channels.begin) * width + at;
+      Call(kernel, {tile.pixel + at, channel, tile.panel + at, parked}, 1, 1);
+    }
+  }
+}
+
+void GemmDriver::Call(GemmFunction* kernel, const Place& place, int64_t repeats, int64_t channels) {
+  const ConvProblem& p = plan_.problem_;
+  const int64_t channel = group_ * p.oc_g + place.channel;
+  args_.src = panels_ + place.panel;
+  args_.weights =
+      call_.weights + plan_.weights_.weights(group_, place.channel) + ks_.begin * kPanelChannels;
+  args_.dst = call_.dst + n_ * p.dst.n + channel * p.dst.c + place.pixel;
+  args_.bias = call_.weights + plan_.weights_.bias(group_, place.channel);
+  args_.partial = partial_ + place.parked;
+  args_.repeats = repeats;
+  args_.weights_repeat = channels / kPanelChannels * args_.weights_panel;
+  args_.dst_repeat = channels * args_.dst_channel;
+  size_t next_residual = 0;
+  const PostOps& ops = p.desc.post_ops;
+  for (size_t op = 0; op < ops.size(); ++op) {
+    if (!ops[op].scale.empty()) args_.scale[op] = ops[op].scale.data() + channel;
+    if (ops[op].kind != PostOpKind::kResidualAdd) continue;
+    const Strides& s = plan_.residuals_[op];
+    args_.residual[op] = call_.residuals[next_residual++] + n_ * s.n + channel * s.c + place.pixel;
+    args_.residual_channel[op] = s.c * kFloat;
+    args_.residual_repeat[op] = channels * s.c * kFloat;
+  }
+  kernel(&args_);
+}
+
+void GemmPlan::Run(const ConvCall& call) const noexcept {
+  const int64_t items = problem_.desc.n * weights_.groups * blocking_.segments * blocking_.channel_parts;
+  const int threads = std::min(call.threads, blocking_.threads);
+  WorkShares shares(items, threads);
+  RunOnThreads(*call.pool, threads, [&](int thread, int) {
+    GemmDriver driver(*this, call, thread);
+    for (;;) {
+      const Range range = shares.Take(thread);
+      if (range.begin == range.end) return;
+      for (int64_t item = range.begin; item < range.end; ++item) driver.RunItem(item);
+    }
+  });
+}
+
+}  // namespace rafter::gemm

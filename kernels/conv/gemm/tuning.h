@@ -1,0 +1,36 @@
+// kernels/conv/gemm/tuning.h: constants of the matrix product, each with where it was measured.
+#ifndef RAFTER_KERNELS_CONV_GEMM_TUNING_H_
+#define RAFTER_KERNELS_CONV_GEMM_TUNING_H_
+
+#include <cstdint>
+
+namespace rafter::gemm {
+
+// Output channels per tile, by vectors of pixels (1 … 3), with 16 and with 32 registers. The other registers hold the
+// inputs of a k and a weight. Whole panels, and at most 6 of them (spec.h).
+inline constexpr int kChannels16[3] = {12, 6, 4};
+inline constexpr int kChannels32[3] = {12, 12, 8};
+
+// k per pass of the kernel's loop.
+inline constexpr int kUnroll = 4;
+
+// Shares of the caches: of L1 for a panel, of L2 for the gathered values of a pass and for the weights of a block of
+// channels.
+inline constexpr double kPanelL1Share = 0.6, kColumnsL2Share = 0.4, kWeightsL2Share = 0.3;
+// Most pixels per segment: beyond, weights are used often enough.
+inline constexpr int64_t kMaxSegmentPixels = 480;
+// Segments per thread, at least, where they are not too short: evens out what the threads get.
+inline constexpr int64_t kItemsPerThread = 4, kLeastTiles = 4;
+
+// The cost model (Zen 3, AVX2), in cycles: per k of a tile beside FMAs and loads; per tile and pass; per accumulator:
+// zeroing, bias and store; parking and fetching a sum; per call.
+inline constexpr double kStepCycles = 0.9, kTileCycles = 15, kAccumulatorCycles = 1.5, kParkCycles = 2,
+                        kCallCycles = 40;
+// Gathering: per float copied as it lies, per float of every second pixel or more, per run of pixels of a row.
+inline constexpr double kCopyCycles = 0.35, kGatherCycles = 1.6, kRunCycles = 30;
+// Part of the time of transfers from beyond L2 that does not hide behind the sums.
+inline constexpr double kExposedTransfer = 0.6;
+
+}  // namespace rafter::gemm
+
+#endif  // RAFTER_KERNELS_CONV_GEMM_TUNING_H_

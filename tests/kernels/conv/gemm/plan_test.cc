@@ -1,0 +1,96 @@
+// The matrix product from end to end against the reference: every tile, tail, pass and block, and who is refused.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/conv_tester.h"
+#include "tests/support/for_each_isa.h"
+#include "tests/support/random_desc.h"
+
+namespace rafter::testing {
+namespace {
+
+ConvDesc Desc(int64_t ic, int64_t oc, Size2 in, int64_t kernel = 1) {
+  ConvDesc desc;
+  desc.ic = ic, desc.oc = oc, desc.in = in, desc.kernel = {kernel, kernel};
+  desc.pad = {kernel / 2, kernel / 2, kernel / 2, kernel / 2};
+  desc.src.layout = desc.dst.layout = Layout::kNchw;
+  return desc;
+}
+
+ConvTester Gemm(const ConvDesc& desc) { return ConvTester(desc).Algorithm("gemm"); }
+
+TEST(Gemm, EveryNumberOfPixelsAndChannels) {
+  ForEachIsa([](Isa) {
+    for (int64_t pixels = 1; pixels <= 100; ++pixels) {
+      ASSERT_TRUE(Gemm(Desc(5, 1 + pixels % 29, {1, pixels})).Run()) << "pixels " << pixels;
+    }
+    for (int64_t oc = 1; oc <= 60; ++oc) {
+      for (const int64_t pixels : {7, 12, 21, 49}) {
+        ASSERT_TRUE(Gemm(Desc(3, oc, {1, pixels})).Run()) << "oc " << oc << " pixels " << pixels;
+      }
+    }
+  });
+}
+
+// More k than a pass: parked sums; more channels than a block.
+TEST(Gemm, SeveralPassesAndBlocks) {
+  ForEachIsa([](Isa) {
+    for (const int64_t ic : {190, 210, 700}) {
+      for (const int64_t oc : {5, 300}) {
+        for (const int64_t width : {3, 15}) {
+          ConvDesc desc = Desc(ic, oc, {5, width});
+          for (const int threads : {1, 3}) {
+            ASSERT_TRUE(Gemm(desc).Threads(threads).Run()) << "ic " << ic << " oc " << oc << " width " << width;
+          }
+          desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+          ASSERT_TRUE(Gemm(desc).ResidualInPlace().Run()) << "ic " << ic << " oc " << oc << " width " << width;
+        }
+      }
+    }
+    ASSERT_TRUE(Gemm(Desc(40, 30, {9, 11}, 3)).Run());
+  });
+}
+
+// Strides, dilations, paddings, groups, post-ops, slices; infinite weights beside padding, too.
+TEST(Gemm, RandomProblems) {
+  for (const DataKind data : {DataKind::kInteger, DataKind::kSpecials}) {
+    ForEachIsa([&](Isa) {
+      Random random(7);
+      int run = 0;
+      for (int i = 0; i < 400; ++i) {
+        RandomDescLimits limits;
+        limits.layouts = {Layout::kNchw};
+        limits.exact_post_ops = true;
+        limits.max_channels_g = 24, limits.max_image = 30, limits.max_kernel = 5, limits.max_stride = 4;
+        const ConvDesc desc = RandomDesc(random, limits);
+        ConvOptions options;
+        options.algorithm = "gemm";
+        if (Conv::Create(desc, options).status().code() == StatusCode::kUnsupported) continue;  // gaps between rows
+        ++run;
+        ASSERT_TRUE(Gemm(desc).Data(data).Seed(static_cast<uint64_t>(i)).Threads(1 + i % 4).Run()) << "case " << i;
+      }
+      EXPECT_GT(run, 100);
+    });
+  }
+}
+
+TEST(Gemm, RefusesWhatItCannot) {
+  ForEachIsa([](Isa) {
+    ConvOptions options;
+    options.algorithm = "gemm";
+    const auto refusal = [&](const ConvDesc& desc) {
+      const Result<Conv> conv = Conv::Create(desc, options);
+      return conv.ok() ? std::string() : std::string(conv.status().message());
+    };
+    ConvDesc desc = Desc(8, 8, {6, 6});
+    desc.src.layout = Layout::kNhwc;
+    EXPECT_NE(refusal(desc).find("src is not NCHW"), std::string::npos);
+    desc = Desc(8, 8, {6, 6});
+    desc.dst.strides = Strides{8 * 6 * 10, 6 * 10, 10, 1};
+    EXPECT_NE(refusal(desc).find("gaps between their rows"), std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace rafter::testing
