@@ -113,7 +113,8 @@ void RunOne(const uint8_t* data, size_t size) {
   if (!CheckCreation(fuzz_case.desc).ok() || !fuzz_case.runnable) return;
   for (const Isa isa : testing::TestedIsas()) {
     const testing::ScopedMaxIsa cap(isa);
-    for (const char* algorithm : {"", "direct", "pointwise", "widthwise", "gemm", "direct+reorder", "splitk", "grouped"})
+    for (const char* algorithm :
+         {"", "direct", "pointwise", "widthwise", "gemm", "direct+reorder", "splitk", "grouped"})
       CheckRun(fuzz_case, isa, algorithm);
   }
 }
