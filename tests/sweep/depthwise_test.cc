@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "jit/code_cache.h"
+#include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/random_desc.h"
@@ -170,6 +171,17 @@ TEST(Depthwise, KernelCountReachesAPlateau) {
       }
     }
   });
+}
+
+// A machine whose caches hold nothing: images of any size are walked through as large ones are.
+TEST(Depthwise, LargeImages) {
+  const MachineModel original = CurrentMachineModel();
+  MachineModel tiny = original;
+  tiny.l2_bytes = tiny.l3_bytes = 1024;
+  SetMachineModel(tiny);
+  Sweep(DataKind::kInteger, true, 500);
+  Sweep(DataKind::kSpecials, true, 300);
+  SetMachineModel(original);
 }
 
 TEST(Depthwise, IntegersAreExact) { Sweep(DataKind::kInteger, true, 1500); }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <limits>
 
+#include "jit/post_op_emitter.h"
 #include "kernels/conv/depthwise/column_program.h"
 #include "kernels/conv/depthwise/tuning.h"
 #include "kernels/cost/conv_cost.h"
@@ -141,7 +142,75 @@ int64_t RollingRows(const Geometry& g) {
   return CanRoll(g.rows, rows) ? rows : 0;
 }
 
-void ChooseTile(const Geometry& g, int registers, ChannelBlocking& b) {
+// Columns of a tile that holds its weights; 0 where the kernel has too many of them.
+int HeldColumns(const Geometry& g, int registers, int kept) {
+  if (g.taps() > kMaxHeldTaps || g.rows.step() > kMaxTaps) return 0;
+  const int taps = static_cast<int>(g.taps());
+  const int columns =
+      std::min({kMaxColumns, registers - kept - taps - 1, registers - kept - jit::kPostOpTemps});
+  return columns < kLeastHeldColumns ? 0 : columns;
+}
+
+// Bytes of both tensors, of one image.
+double ImageBytes(const Geometry& g) {
+  const double floats =
+      static_cast<double>(g.ic) * static_cast<double>(g.rows.in()) * static_cast<double>(g.columns.in()) +
+      static_cast<double>(g.oc) * static_cast<double>(g.rows.out()) * static_cast<double>(g.columns.out());
+  return static_cast<double>(sizeof(float)) * floats;
+}
+
+bool IsLarge(const Geometry& g, const MachineModel& machine) {
+  return IsDense(g) && ImageBytes(g) > kLargeL3Share * static_cast<double>(machine.l3_bytes);
+}
+
+// Whether outputs should be stored past the caches, which takes whole vectors at aligned addresses.
+bool Streams(const Geometry& g, int vec_bytes, const MachineModel& machine) {
+  const int64_t image = g.rows.out() * g.columns.out() * g.oc * static_cast<int64_t>(sizeof(float));
+  const auto aligned = [&](int64_t step) {
+    return step * static_cast<int64_t>(sizeof(float)) % vec_bytes == 0;
+  };
+  return static_cast<double>(image) > kStreamL3Share * static_cast<double>(machine.l3_bytes) &&
+         aligned(g.oc) && aligned(g.dst.column) && aligned(g.dst.row) && aligned(g.dst.n);
+}
+
+// Whether tiles hold their weights, and how they go through the image (tuning.h).
+bool ChooseHeld(const Geometry& g, const jit::IsaInfo& info, int kept, const MachineModel& machine,
+                ChannelBlocking& b) {
+  b.rows = 1;
+  b.columns[1] = HeldColumns(g, info.num_vecs, kept);
+  if (b.columns[1] == 0 || Stages(g)) return false;
+  int64_t most = kHeldRows;
+  if (IsLarge(g, machine)) {
+    b.streams = Streams(g, info.vec_bytes, machine);
+    b.prefetch = b.streams ? ChannelSpec::kNextTile : 2;
+    if (b.streams) b.columns[1] = std::min(b.columns[1], kMaxStreamedColumns);
+    most = b.streams ? 1 : 2;
+  } else if (info.num_vecs > kFewRegisters || g.taps() < kLeastHeldTaps ||
+             g.columns.out() < kLeastHeldOutputs) {
+    return false;
+  } else if (IsDense(g)) {
+    if (g.ic > kFewChannels || g.columns.stride() > 1) return false;
+    b.prefetch = ChannelSpec::kNextTile;
+    most = kDenseHeldRows;
+  }
+  const int64_t rows = g.rows.outputs(0);
+  b.tile_rows = CeilDiv(rows, CeilDiv(rows, most));
+  return true;
+}
+
+// Whether tiles that do not hold their weights prefetch the line behind each input (tuning.h).
+bool PrefetchesNextLine(const Geometry& g, const MachineModel& machine) {
+  return IsDense(g) && g.multiplier == 1 && g.taps() <= kMaxPrefetchTaps &&
+         g.ic > (g.columns.stride() > 1 ? kManyChannels : kFewChannels) &&
+         ImageBytes(g) > kPrefetchL2Share * static_cast<double>(machine.l2_bytes);
+}
+
+void ChooseTile(const Geometry& g, const jit::IsaInfo& info, int kept, const MachineModel& machine,
+                ChannelBlocking& b) {
+  b.holds = ChooseHeld(g, info, kept, machine, b);
+  if (b.holds) return;
+  if (!Stages(g) && PrefetchesNextLine(g, machine)) b.prefetch = 1;
+  const int registers = info.num_vecs - kept;
   b.tile_rows = RollingRows(g);
   b.rolls = b.tile_rows > 0;
   if (b.rolls) {
@@ -194,6 +263,20 @@ RollingCounts CountRolling(const Axis& rows, int64_t first_input, int64_t output
   return {inside.begin, outputs - (inside.begin + step - 1) / step, inside.end - 1 - last_start};
 }
 
+HeldRows CountHeld(const Axis& rows, int64_t first_input, int64_t outputs, int tile_rows) {
+  const int64_t step = rows.step(), kernel = rows.kernel();
+  const TapRange inside = rows.Inside(first_input, (outputs - 1) * step + kernel);
+  HeldRows held;
+  held.first_edges = std::min(outputs, CeilDiv(inside.begin, step));
+  const int64_t reach_end = inside.end < kernel ? 0 : (inside.end - kernel) / step + 1;
+  held.full = (std::clamp(reach_end, held.first_edges, outputs) - held.first_edges) / tile_rows;
+  const int64_t last = held.first_edges + held.full * tile_rows;
+  held.last_edges = outputs - last;
+  held.first_before = inside.begin, held.first_behind = inside.end;
+  held.last_before = inside.begin - last * step, held.last_behind = inside.end - last * step;
+  return held;
+}
+
 Isa ChannelIsa(const Geometry& g, Isa isa) {
   const bool blocks_of_8 = g.src_layout == Layout::kNchw8c || g.dst_layout == Layout::kNchw8c;
   return blocks_of_8 ? std::min(isa, Isa::kAvx2) : isa;
@@ -217,7 +300,7 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
     constexpr unsigned kKeep = ChannelSpec::kPermuted | ChannelSpec::kMaskedSrc;
     kept = std::max(kept, std::popcount(run.flags & kKeep));
   }
-  ChooseTile(g, info.num_vecs - kept, b);
+  ChooseTile(g, info, kept, machine, b);
   const int64_t units = g.n * CountRowTiles(g.rows, b.tile_rows);
   b.stages = Stages(g);
   if (b.stages) b.staged_bytes = StagedBytes(g, b);

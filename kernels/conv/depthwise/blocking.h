@@ -28,6 +28,10 @@ struct ChannelBlocking {
       vectors;  // the first one is cut into strips, the others go with the last strip
   int64_t strip_vecs = 1, strips = 1;
   bool rolls = false;     // tiles roll down the image (ChannelSpec::kRolling)
+  bool holds = false;     // … or go down with their weights in registers (ChannelSpec::kHeld)
+  int shared_from = 3;    // ChannelSpec::shared_from
+  uint8_t prefetch = 0;   // ChannelSpec::prefetch
+  bool streams = false;   // ChannelSpec::streams
   int rows = 1;           // output rows in registers, where there are enough
   int64_t tile_rows = 1;  // output rows per block: `rows`, more where tiles roll or are staged
   bool stages = false;    // through a buffer per thread of staged_bytes
@@ -35,6 +39,8 @@ struct ChannelBlocking {
   int columns[kMaxRows + 1] = {};           // most columns of a tile by its rows
   int unit_threads = 1, strip_threads = 1;  // grid of threads: row tiles x strips
   double predicted_us = 0;
+
+  bool goes_down() const { return rolls || holds; }
 };
 
 // The lanes that the channel kernel uses; blocks of 8 channels are served by vectors of 8 on every
@@ -50,6 +56,9 @@ bool CanRoll(const Axis& rows, int64_t block);
 
 // For `outputs` rows of one phase, the first tap of which reads input row `first_input`.
 RollingCounts CountRolling(const Axis& rows, int64_t first_input, int64_t outputs);
+
+// The same for tiles of `tile_rows` rows that hold their weights, without any condition.
+HeldRows CountHeld(const Axis& rows, int64_t first_input, int64_t outputs, int tile_rows);
 
 // Tiles of `rows` output rows over all phases of an image.
 int64_t CountRowTiles(const Axis& rows, int64_t tile_rows);

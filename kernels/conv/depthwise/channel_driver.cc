@@ -6,6 +6,8 @@
 //       for each block of output rows      of one phase and image; staged where pixels alias
 //         for each phase of the columns
 //           for each run of tiles          one kernel call
+#include <immintrin.h>
+
 #include <algorithm>
 #include <array>
 
@@ -112,12 +114,16 @@ void ChannelDriver::SetTensors() {
   args_.dst_columns = StepsOf(columns.distance() * dst_steps_.column * kFloat);
   args_.src_row = rows.dilation() * src_steps_.row * kFloat;
   args_.dst_row = rows.distance() * dst_steps_.row * kFloat;
+  args_.src_output_row = rows.distance() * rows.stride() * src_steps_.row * kFloat;
+  args_.src_tile_rows = plan_.blocking_.rows * args_.src_output_row;
   const ChannelWalk src = WalkOf(g_.src_layout, g_.src.channel, vec_bytes);
   const ChannelWalk dst = WalkOf(g_.dst_layout, g_.dst.channel, vec_bytes);
   args_.src_vec = src.vec, args_.src_block = src.block;
   args_.dst_vec = dst.vec, args_.dst_block = dst.block;
   args_.weights_block = (plan_.weights_.block_floats - kBlock) * kFloat;
   args_.weights_rows = -rows.step() * g_.kw * kBlock * kFloat;
+  args_.streams = plan_.blocking_.streams &&
+                  reinterpret_cast<uintptr_t>(call_.dst) % static_cast<uintptr_t>(vec_bytes) == 0;
   args_.post_params = plan_.post_params_.data();
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {
     const Steps& s = g_.residuals[op];
@@ -229,15 +235,17 @@ void ChannelDriver::RunBlock(const RowBlock& block) {
   if (staged_ != nullptr) UnstageOutputs(block.n, out, block.rows);
 }
 
-// The block in one go where tiles roll, else by the output rows of a tile.
+// The block in one go where tiles go down, else by the output rows of a tile.
 void ChannelDriver::RunTiles(const RowBlock& block, int64_t first_input) {
   const ChannelBlocking& b = plan_.blocking_;
-  const int64_t tile_rows = b.rolls ? block.rows : b.rows;
+  const int64_t tile_rows = b.goes_down() ? block.rows : b.rows;
   const int64_t outputs = tile_rows * g_.rows.distance(), inputs = outputs * g_.rows.stride();
   for (int64_t done = 0; done < block.rows; done += tile_rows) {
     const int64_t rows = std::min(tile_rows, block.rows - done);
     if (b.rolls) {
       args_.rolling = CountRolling(g_.rows, first_input, rows);
+    } else if (b.holds) {
+      args_.held = CountHeld(g_.rows, first_input, rows, b.rows);
     } else {
       SetSegments(first_input, static_cast<int>(rows));
     }
@@ -337,6 +345,7 @@ void ChannelDriver::Run(Range units, Range strips) {
     if (strip + 1 < b.strips) continue;
     for (size_t run = 1; run < b.vectors.size(); ++run) run_units(run, 0, b.vectors[run].vecs);
   }
+  if (args_.streams) _mm_sfence();  // streamed stores are not ordered with what the thread does next
 }
 
 void ChannelPlan::Run(const ConvCall& call) const noexcept {

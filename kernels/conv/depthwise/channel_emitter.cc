@@ -21,6 +21,7 @@ using jit::Xmm;
 namespace {
 
 constexpr int kTapBytes = static_cast<int>(kBlock * sizeof(float));
+constexpr int kLineBytes = 64;
 
 }  // namespace
 
@@ -36,6 +37,8 @@ std::string ChannelKernelName(const ChannelSpec& spec) {
   if (spec.has(ChannelSpec::kMaskedDst)) name += "_tail";
   if (spec.has(ChannelSpec::kZeroedDst)) name += "_tailz";
   if (spec.has(ChannelSpec::kPartial)) name += "_pieces";
+  if (spec.has(ChannelSpec::kHeld)) name += "_held";
+  if (spec.streams != 0) name += "_streamed";
   for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
     name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
   }
@@ -66,24 +69,25 @@ ChannelEmitter::ChannelEmitter(jit::Assembler& a, const ChannelSpec& spec)
       vecs_left_(pool_.Take()),
       half_(pool_.Take()),
       scratch_(pool_.Take()) {
-  started_.resize(spec_.columns);
+  started_.resize(num_accs());
   int next = a_.isa().num_vecs;
   if (spec_.has(ChannelSpec::kPermuted)) permutation_ = a_.vec(--next);
   if (spec_.has(ChannelSpec::kMaskedSrc)) src_mask_ = a_.vec(--next);
   const int temps = next - num_accs();
-  if (temps <
-      std::max<int>(jit::kPostOpTemps, spec_.has(ChannelSpec::kRolling) ? spec_.rows + 1 : 2)) {
+  const bool held = spec_.has(ChannelSpec::kHeld), rolling = spec_.has(ChannelSpec::kRolling);
+  num_weights_ = held      ? std::min(spec_.kh * spec_.kw, temps - 1)
+                 : rolling ? spec_.rows
+                           : std::min<int>(spec_.rows, temps >= 6 ? 2 : 1);
+  num_inputs_ = temps - num_weights_;
+  if (temps < jit::kPostOpTemps || num_inputs_ < 1) {
     throw std::length_error("the tile has more accumulators than registers");
   }
-  num_weights_ =
-      spec_.has(ChannelSpec::kRolling) ? spec_.rows : std::min<int>(spec_.rows, temps >= 6 ? 2 : 1);
-  num_inputs_ = temps - num_weights_;
 }
 
 void ChannelEmitter::Emit() {
   Label next_tile, next_vector;
   a_.EnterKernel();
-  if (spec_.rows > 1 && !spec_.has(ChannelSpec::kRolling)) a_.mov(weights_rows_, ARG(weights_rows));
+  if (spec_.rows > 1 && !spec_.goes_down()) a_.mov(weights_rows_, ARG(weights_rows));
   a_.L(next_tile);
   StartVector();
   a_.L(next_vector);
@@ -95,6 +99,7 @@ void ChannelEmitter::Emit() {
   a_.dec(ARG(tiles));
   a_.jnz(next_tile, a_.T_NEAR);
   a_.LeaveKernel();
+  if (spec_.has(ChannelSpec::kHeld)) EmitHeldEdgeRows();
   a_.EmitConstants();
 }
 
@@ -133,8 +138,14 @@ void ChannelEmitter::LoadColumnSteps(size_t offset, int columns) {
   if (columns > 7) a_.mov(by_7_, step(offsetof(ColumnSteps, by_7)));
 }
 
+void ChannelEmitter::LoadSrcSteps() {
+  const bool next_tile = spec_.prefetch == ChannelSpec::kNextTile;
+  LoadColumnSteps(offsetof(ChannelArgs, src_columns),
+                  spec_.window() + (next_tile ? spec_.columns * spec_.stride : 0));
+}
+
 void ChannelEmitter::EmitVector() {
-  LoadColumnSteps(offsetof(ChannelArgs, src_columns), spec_.window());
+  LoadSrcSteps();
   if (spec_.has(ChannelSpec::kPermuted)) {
     a_.mov(scratch_, ARG(lanes_now));
     a_.mov(src_, ARG(src));
@@ -142,6 +153,10 @@ void ChannelEmitter::EmitVector() {
     a_.vmovups(permutation_, a_.ptr[scratch_ + static_cast<int>(offsetof(LaneSource, lanes))]);
   }
   if (spec_.has(ChannelSpec::kMaskedSrc)) LoadSrcMask();
+  if (spec_.has(ChannelSpec::kHeld)) {
+    EmitHeld();
+    return;
+  }
   StartSums();
   if (spec_.has(ChannelSpec::kRolling)) {
     EmitRolling();
@@ -192,7 +207,7 @@ void ChannelEmitter::EmitRolling() {
   rolling.scratch = scratch_;
   rolling.counts = offsetof(ChannelArgs, rolling);
   rolling.emit_row = [this](const std::vector<RowUse>& uses) { EmitRow(uses); };
-  rolling.finish_row = [this](int row) { FinishRollingRow(row); };
+  rolling.finish_row = [this](int row) { FinishRow(row); };
   rolling.Emit(a_);
 }
 
@@ -200,12 +215,28 @@ void ChannelEmitter::EmitRow(const std::vector<RowUse>& uses) {
   held_.assign(num_inputs_, -1);
   cursor_ = {row_, column_, 0, true};
   std::fill(started_.begin(), started_.end(), false);
+  EmitPrefetches();
   for (int tap = 0; tap < spec_.kw; ++tap) EmitTap(tap, uses);
   for (const RowUse& use : uses) {
     for (int column = 0; use.starts && column < spec_.columns; ++column) {
       if (!started_[column]) a_.Zero(acc(use.slot, column));  // none of its taps lies inside
     }
   }
+}
+
+// For what comes after the current vector: nothing but the order of memory tells the machine what a tile
+// reads next, since many lines of a tile are walked through side by side.
+void ChannelEmitter::EmitPrefetches() {
+  if (spec_.prefetch == 0) return;
+  const RowCursor row = cursor_;
+  const bool next_tile = spec_.prefetch == ChannelSpec::kNextTile;
+  const int first = next_tile ? spec_.window() : spec_.skip_first;
+  const int count = next_tile ? spec_.columns * spec_.stride : spec_.window() - spec_.skip_last - first;
+  const int distance = next_tile ? 0 : spec_.prefetch * kLineBytes;
+  for (int column = first; column < first + count; ++column) {
+    a_.prefetcht0(a_.ptr[ColumnAt(cursor_, column) + distance]);
+  }
+  cursor_ = row;
 }
 
 bool ChannelEmitter::HasTap(int column, int tap) const {

@@ -1,6 +1,6 @@
 // kernels/conv/depthwise/channel_emitter.h: emits the channel kernel of a ChannelSpec.
-// channel_emitter.cc: loops, segments and rows; channel_store_emitter.cc: what happens to complete
-// sums.
+// channel_emitter.cc: loops, segments and rows; channel_held_emitter.cc: rows of kernels whose weights
+// stay in registers; channel_store_emitter.cc: what happens to complete sums.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_CHANNEL_EMITTER_H_
 #define RAFTER_KERNELS_CONV_DEPTHWISE_CHANNEL_EMITTER_H_
 
@@ -35,6 +35,11 @@ class ChannelEmitter {
     bool at_start = true;  // base is not set yet
   };
 
+  // A product of the input at hand: the index of its sum, and the tap.
+  struct HeldUse {
+    int sum, weight;
+  };
+
   jit::Xmm acc(int row, int column) const { return a_.vec(row * spec_.columns + column); }
   int num_accs() const { return spec_.rows * spec_.columns; }
   jit::Xmm temp(int i) const { return a_.vec(num_accs() + i); }
@@ -45,10 +50,12 @@ class ChannelEmitter {
   void EmitVector();
   void StartVector();
   void LoadColumnSteps(size_t offset, int columns);
+  void LoadSrcSteps();
   void LoadSrcMask();
   void EmitSegment(int index);
   void EmitRolling();
   void EmitRow(const std::vector<RowUse>& uses);
+  void EmitPrefetches();
   void EmitTap(int tap, const std::vector<RowUse>& uses);
   Xbyak::RegExp WeightsAt(int kernel_row) const;
   bool HasTap(int column, int tap) const;
@@ -62,16 +69,27 @@ class ChannelEmitter {
   void NextTile();
   void Advance(size_t pointer, size_t step);
 
+  // channel_held_emitter.cc
+  void EmitHeld();
+  void EmitHeldFullRows();
+  void EmitHeldEdgeRows();
+  void CallHeldEdgeRows(size_t count, size_t before, size_t behind);
+  void EmitHeldInputRow(int input_row, int rows, const jit::Reg64& at, bool starts);
+  void EmitHeldInput(int column, const std::vector<HeldUse>& uses, bool starts, int& next_input);
+  void ReloadHeldWeights();
+  void LoadHeldWeights(int count);
+
   // channel_store_emitter.cc
   void StartSums();
   void FinishSums();
-  void FinishRollingRow(int row);
+  void FinishRow(int row);
   void StorePartial();
   void AddBias(int first, int last);
   void ApplyPostOps(int first, int last);
   void AddResidual(int op, int first, int last);
   void ApplyChannelScale(int op, int first, int last);
   void StoreOutput(int first, int last);
+  const Xbyak::Operand& DstNow();
   template <typename EmitAccess>
   void ForEachOutput(int first, int last, const Xbyak::Operand& tensor, size_t columns,
                      const jit::Address& row, const EmitAccess& emit);
@@ -85,7 +103,9 @@ class ChannelEmitter {
   // Which column each input register holds while a row is emitted; -1: none.
   std::vector<int> held_;
   RowCursor cursor_;
-  std::vector<bool> started_;  // by column: whether the input row has added to its sums
+  std::vector<bool> started_;  // by column (kHeld: by sum): whether something was added
+  jit::Label held_edge_rows_;
+  const jit::Address dst_now_ = arg(offsetof(ChannelArgs, dst_now));
 
   jit::RegPool pool_;
   const jit::Reg64 src_, weights_, row_, column_, by_1_, by_3_, by_5_, by_7_, row_weights_,

@@ -64,7 +64,7 @@ Status ChannelPlan::Compile() {
 }
 
 Status ChannelPlan::AddCodes(uint8_t flags) {
-  for (int rows = blocking_.rolls ? blocking_.rows : 1; rows <= blocking_.rows; ++rows) {
+  for (int rows = blocking_.goes_down() ? blocking_.rows : 1; rows <= blocking_.rows; ++rows) {
     for (int64_t phase = 0; phase < geometry_.columns.phases(); ++phase) {
       Result<RowCode> code = MakeRowCode(flags, rows, phase);
       if (!code.ok()) return code.status();
@@ -115,11 +115,15 @@ Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase)
       spec.skip_first = skip.first, spec.skip_last = skip.last;
       spec.flags = flags | (pieces > 1 ? ChannelSpec::kPartial : 0) |
                    (HasSameSteps() ? ChannelSpec::kSameSteps : 0);
-      if (blocking_.rolls) {
-        spec.flags |= ChannelSpec::kRolling;
+      if (blocking_.goes_down()) {
+        spec.flags |= blocking_.rolls ? ChannelSpec::kRolling : ChannelSpec::kHeld;
+        if (blocking_.holds) spec.shared_from = static_cast<uint8_t>(blocking_.shared_from);
         spec.kh = static_cast<uint8_t>(geometry_.kh);
         spec.row_stride = static_cast<uint8_t>(geometry_.rows.step());
       }
+      spec.prefetch = blocking_.prefetch;
+      if ((flags & (ChannelSpec::kMaskedDst | ChannelSpec::kZeroedDst)) == 0)
+        spec.streams = blocking_.streams;
       for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
         spec.post_ops |= static_cast<uint64_t>(geometry_.post_ops[i].kind) << (8 * i);
       }
@@ -185,10 +189,13 @@ std::string ChannelPlan::Describe() const {
   line("lanes: channels, " + std::to_string(lanes()) + " per vector");
   line("tile: at most " + std::to_string(b.rows) + " rows x " +
        std::to_string(LimitColumns(geometry_.columns, b.columns[b.rows])) + " columns of outputs" +
-       (b.rolls ? ", rolling down " + std::to_string(b.tile_rows) + " rows" : ""));
+       (b.rolls   ? ", rolling down " + std::to_string(b.tile_rows) + " rows"
+        : b.holds ? ", going down " + std::to_string(b.tile_rows) + " rows with weights in registers"
+                  : ""));
   line("order of the sum: kernel rows, kernel columns");
   line("strips: " + std::to_string(b.strips) + " of " + std::to_string(b.strip_vecs * lanes()) +
        " channels");
+  if (b.streams) line("outputs: stored past the caches");
   if (b.stages)
     line("staged: pixels at a power-of-two distance are copied through " +
          std::to_string(b.staged_bytes) + " bytes");

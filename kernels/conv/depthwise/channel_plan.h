@@ -57,7 +57,7 @@ class ChannelPlan final : public ConvPlan {
   int lanes() const { return jit::GetIsaInfo(isa_).vec_lanes(); }
   // Code for vectors with these flags.
   const RowCode& code(size_t vector_run, int64_t rows, int64_t phase) const {
-    const int64_t kind = blocking_.rolls ? 0 : rows - 1;
+    const int64_t kind = blocking_.goes_down() ? 0 : rows - 1;
     return codes_[code_of_run_[vector_run] +
                   static_cast<size_t>(kind * geometry_.columns.phases() + phase)];
   }
@@ -71,7 +71,7 @@ class ChannelPlan final : public ConvPlan {
   const Isa isa_;
   const ChannelBlocking blocking_;
   const BlockLayout weights_;
-  std::vector<RowCode> codes_;       // [flags][rows - 1; one kind if tiles roll][phase]
+  std::vector<RowCode> codes_;       // [flags][rows - 1; one kind if tiles go down][phase]
   std::vector<size_t> code_of_run_;  // index of the first code, by run of vectors
   std::vector<LaneSource>
       lane_sources_;  // of all vectors, in the order of the runs; empty unless permuted

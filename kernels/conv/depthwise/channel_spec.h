@@ -12,10 +12,12 @@
 //       |- out 1 -|                                    input row 2: outputs 0, 1 by 2, 1
 //           |- out 2 -|                                input row 3: output 1 by 2
 //
-// Small kernels roll on from there (kRolling, rolling.h). For the others, input rows that reach the
-// same output rows form a segment; its length is a count in ChannelArgs, so kernel height, vertical
-// stride, dilation and padding are no part of the code. Every output is one chain of FMAs in the
-// order (kh, kw), whatever the tile.
+// Where most weights of a small kernel fit the registers beside the sums, they stay there while the
+// tile goes down the image (kHeld, channel_held_emitter.cc). Other small kernels roll on from input
+// row to input row (kRolling, rolling.h). For the rest, input rows that reach the same output rows
+// form a segment; its length is a count in ChannelArgs, so kernel height, vertical stride, dilation
+// and padding are no part of the code. Every output is one chain of FMAs in the order (kh, kw),
+// whatever the tile.
 //
 // Image sizes, strides in memory and counts of tiles are arguments; the code is bounded by kernel
 // width, stride, tile shape and what the padding cuts off a tile, which is at most the padding.
@@ -50,9 +52,12 @@ struct ChannelSpec {
   uint8_t columns, rows;
   uint8_t skip_first, skip_last;  // columns of the window that lie outside the image, at either end
   uint8_t flags;
-  // kRolling: kernel rows, and rows between the windows of neighbouring outputs; otherwise 0.
+  // kRolling, kHeld: kernel rows, and rows between the windows of neighbouring outputs; otherwise 0.
   uint8_t kh, row_stride;
-  uint8_t unused[6];
+  uint8_t shared_from;  // kHeld: inputs with at least so many uses pass a register
+  uint8_t prefetch;     // lines behind each input of a new row; kNextTile; 0: none
+  uint8_t streams;      // outputs may be stored past the caches: ChannelArgs::streams is read
+  uint8_t unused[3];
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
   static constexpr uint8_t kPermuted =
@@ -67,8 +72,15 @@ struct ChannelSpec {
   static constexpr uint8_t kSameSteps =
       64;  // outputs of a row lie as far apart as inputs (src_columns, dst_columns)
 
+  static constexpr uint8_t kHeld =
+      128;  // most weights stay in registers while the tile goes down the image
+
+  static constexpr uint8_t kNextTile = 255;  // prefetches the new columns of the tile to the right
+
   bool operator==(const ChannelSpec&) const = default;
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
+  // Whether one call computes all output rows of a block.
+  bool goes_down() const { return has(kRolling | kHeld); }
   int window() const { return (columns - 1) * stride + kw; }
 };
 static_assert(std::has_unique_object_representations_v<ChannelSpec>);
@@ -82,6 +94,16 @@ struct Segment {
       0;  // bytes, from the first kernel row to that of the segment's first output row
 };
 inline constexpr int kMaxSegments = 2 * kMaxRows - 1;
+
+// Output rows of one call (kHeld). Rows whose window reaches over the edge of the image, above or
+// below, come first and last, one by one; those in between by tiles, and what is left of them too.
+struct HeldRows {
+  int64_t first_edges = 0, last_edges = 0;
+  int64_t full = 0;  // tiles
+  // Of the first row of either kind: the kernel rows [before, behind) lie inside the image, where a
+  // row has them.
+  int64_t first_before = 0, first_behind = 0, last_before = 0, last_behind = 0;
+};
 
 // Which inputs a vector of outputs takes its lanes from (kPermuted).
 struct LaneSource {
@@ -116,9 +138,13 @@ struct ChannelArgs {
   int64_t weights_rows;
   Segment segments[kMaxSegments];
   RollingCounts rolling;    // kRolling
+  HeldRows held;            // kHeld
+  // kHeld: bytes between the windows of neighbouring output rows, and tiles.
+  int64_t src_output_row, src_tile_rows;
   const int32_t* src_mask;  // 16 lanes, -1 used, 0 not
   const int32_t* dst_mask;
   const LaneSource* lanes;  // kPermuted: of the first vector
+  int64_t streams;          // ChannelSpec::streams: outputs are aligned to vectors
   float* partial;           // kPartial: of the first tile and vector
   int64_t load_partial, store_partial;
   const float* post_params;            // {alpha, beta} per post-op
@@ -128,6 +154,7 @@ struct ChannelArgs {
   int64_t residual_row[kMaxPostOps], residual_tile[kMaxPostOps];
   int64_t residual_vec[kMaxPostOps], residual_block[kMaxPostOps];
   // The kernel's own: where the current vector is.
+  int64_t before_now, behind_now;
   float* dst_now;
   const LaneSource* lanes_now;
   const float* scale_now[kMaxPostOps];

@@ -48,8 +48,8 @@ void ChannelEmitter::FinishSums() {
   if (spec_.has(ChannelSpec::kPartial)) a_.add(ARG(partial), num_accs() * vec_bytes());
 }
 
-// One output row of a rolling tile; pointers move on to the next one.
-void ChannelEmitter::FinishRollingRow(int row) {
+// One output row of a tile that goes down the image; pointers move on to the next one.
+void ChannelEmitter::FinishRow(int row) {
   AddBias(row, row);
   ApplyPostOps(row, row);
   StoreOutput(row, row);
@@ -61,7 +61,7 @@ void ChannelEmitter::FinishRollingRow(int row) {
             offsetof(ChannelArgs, residual_row) + op * sizeof(int64_t));
   }
   if (!spec_.has(ChannelSpec::kSameSteps))
-    LoadColumnSteps(offsetof(ChannelArgs, src_columns), spec_.window());
+    LoadSrcSteps();
 }
 
 void ChannelEmitter::StorePartial() {
@@ -108,7 +108,7 @@ template <typename EmitAccess>
 void ChannelEmitter::ForEachOutput(int first, int last, const Xbyak::Operand& tensor,
                                    size_t columns, const Address& row, const EmitAccess& emit) {
   // row_ stays with the input while the tile rolls.
-  const Reg64& at = spec_.has(ChannelSpec::kRolling) ? scratch_ : row_;
+  const Reg64& at = spec_.goes_down() ? scratch_ : row_;
   if (!spec_.has(ChannelSpec::kSameSteps)) LoadColumnSteps(columns, spec_.columns);
   a_.mov(at, tensor);
   for (int r = first; r <= last; ++r) {
@@ -118,10 +118,15 @@ void ChannelEmitter::ForEachOutput(int first, int last, const Xbyak::Operand& te
   }
 }
 
+// Where the next output row goes.
+const Xbyak::Operand& ChannelEmitter::DstNow() {
+  return spec_.goes_down() ? static_cast<const Xbyak::Operand&>(row_weights_) : dst_now_;
+}
+
 void ChannelEmitter::AddResidual(int op, int first, int last) {
   const size_t at = op * sizeof(int64_t);
   const bool masked = spec_.has(ChannelSpec::kMaskedDst);
-  const size_t now = spec_.has(ChannelSpec::kRolling) ? offsetof(ChannelArgs, residual_row_now)
+  const size_t now = spec_.goes_down() ? offsetof(ChannelArgs, residual_row_now)
                                                       : offsetof(ChannelArgs, residual_now);
   if (masked) {
     a_.mov(scratch_, ARG(dst_mask));
@@ -141,6 +146,15 @@ void ChannelEmitter::AddResidual(int op, int first, int last) {
 }
 
 void ChannelEmitter::StoreOutput(int first, int last) {
+  Label plain, done;
+  if (spec_.streams != 0) {
+    a_.cmp(ARG(streams), 0);
+    a_.jz(plain, a_.T_NEAR);
+    ForEachOutput(first, last, DstNow(), offsetof(ChannelArgs, dst_columns), ARG(dst_row),
+                  [&](const Address& address, const Xmm& value) { a_.vmovntps(address, value); });
+    a_.jmp(done, a_.T_NEAR);
+  }
+  a_.L(plain);
   const bool masked = spec_.has(ChannelSpec::kMaskedDst),
              zeroed = spec_.has(ChannelSpec::kZeroedDst);
   if (masked || zeroed) {
@@ -155,14 +169,10 @@ void ChannelEmitter::StoreOutput(int first, int last) {
       a_.vmovups(address, value);
     }
   };
-  const size_t columns = offsetof(ChannelArgs, dst_columns);
-  if (spec_.has(ChannelSpec::kRolling)) {
-    ForEachOutput(first, last, row_weights_, columns, ARG(dst_row), store);
-  } else {
-    ForEachOutput(first, last, ARG(dst_now), columns, ARG(dst_row), store);
-  }
+  ForEachOutput(first, last, DstNow(), offsetof(ChannelArgs, dst_columns), ARG(dst_row), store);
+  a_.L(done);
   // An opmask register holds one mask: that of the outputs has replaced the one of the inputs.
-  if ((masked || zeroed) && spec_.has(ChannelSpec::kRolling) && spec_.has(ChannelSpec::kMaskedSrc))
+  if ((masked || zeroed) && spec_.goes_down() && spec_.has(ChannelSpec::kMaskedSrc))
     LoadSrcMask();
 }
 

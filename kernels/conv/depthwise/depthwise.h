@@ -7,8 +7,11 @@
 //
 //   NHWC, NCHWc   lanes = channels (channel_spec.h). Tiles of output rows x columns; the channels of
 //                 a pixel are the inner loop. Kernels up to 7x7 with at most 3 output rows in flight
-//                 roll down a block of rows (rolling.h), others take two output rows at a time.
-//                 Pixels at a power-of-two distance are staged (tuning.h). Several outputs per
+//                 roll down a block of rows (rolling.h), others take two output rows at a time. With
+//                 16 vector registers small kernels keep their weights in registers instead where
+//                 images are wide and pixels short (channel_held_emitter.cc). Tensors that exceed
+//                 what is left of L3 go row by row like that on every machine, and large outputs past
+//                 the caches. Pixels at a power-of-two distance are staged (tuning.h). Several outputs per
 //                 input channel: inputs pass a permutation. Lanes behind the last channel: NHWC
 //                 computes the last full vector of channels once more.
 //   NCHW          lanes = columns of a row (width_spec.h), stride 1 or 2, kernels up to 13x13;

@@ -17,6 +17,32 @@ inline constexpr int64_t kPartialBytes = 16 << 10;
 // column in flight.
 inline constexpr int64_t kMaxRollingTaps = 7, kMaxRollingRows = 3;
 
+// Tiles that hold their weights (ChannelSpec::kHeld): kernels of so many taps, images at least so wide.
+// Zen 3, AVX2, us rolling and held: NHWC 32@112 157 and 130, 16@112 74 and 62, but 576@14 27 and 31, 960@7
+// 12 and 15; NCHW16c 64@112 stride 2 147 and 119, but 2x2 128@56 92 and 99. With more than kFewRegisters
+// rolling tiles are wide enough.
+inline constexpr int64_t kMaxHeldTaps = 10, kLeastHeldTaps = 6, kLeastHeldOutputs = 28;
+inline constexpr int kLeastHeldColumns = 3, kFewRegisters = 16;
+// Output rows per block of such tiles in blocked layouts, and in NHWC with few channels: 64@112 stride 2 in
+// NCHW16c 119 us with 8 rows, 149 with 32; 32@112 in NHWC 130 with 4 rows, 137 with 8.
+inline constexpr int64_t kHeldRows = 8, kDenseHeldRows = 4;
+
+// NHWC with at most so many channels prefetches the tile to the right, with more of them the next line of
+// each pixel. Zen 3, us without and with: 144@56 150 and 132, 576@14 32 and 27, 960@7 13.1 and 12.2, 32@112
+// next tile 144 and 137, next line 145. Stride 2: 128@56 77 and 65, but 96@112 214 and 250; 13x13 776 and
+// 1036. Where both tensors stay in L1 it costs 3 %.
+inline constexpr int64_t kFewChannels = 80, kManyChannels = 127, kMaxPrefetchTaps = 25;
+inline constexpr double kPrefetchL2Share = 0.5;
+
+// Tensors larger than this share of L3 are walked through row by row, and outputs larger than that one are
+// stored past the caches. Zen 3 with a busy L3 of 32 MB, us before and after: 56@266 8496 and 3811, 128@147
+// 5829 and 2228, 64@147 2037 and 836, 728@37 (not past the caches) 2404 and 612. More than one row at a
+// time stores past the caches slowly: lines are written in more pieces than can be collected (128@147 5842).
+inline constexpr double kLargeL3Share = 0.2, kStreamL3Share = 0.125;
+// For the same reason tiles that do so are at most so wide: 1x7 64@202 4732 us with 8 columns,
+// 1600 with 6.
+inline constexpr int kMaxStreamedColumns = 6;
+
 // Output rows per block of rolling tiles in NHWC, where all channels of a tile are walked through
 // before the next one: 576@14 on Zen 3, AVX2: 14 rows 33.0 us, 7 rows 30.9. In blocked layouts one
 // block of channels is: its rows stay in L1.

@@ -80,5 +80,56 @@ TEST(DepthwiseBlocking, RollingCountsAddUp) {
   EXPECT_FALSE(CanRoll(Axis(4, 14, 3, 1, 1, 6), 14)) << "outputs that reach no input";
 }
 
+TEST(DepthwiseBlocking, HeldRowsAddUp) {
+  for (int64_t in = 1; in <= 9; ++in) {
+    for (const int64_t kernel : {1, 2, 3, 5}) {
+      for (const int64_t stride : {1, 2, 3}) {
+        for (int64_t pad = 0; pad <= kernel; ++pad) {
+          if (in + 2 * pad < kernel) continue;
+          const int64_t out = (in + 2 * pad - kernel) / stride + 1;
+          const Axis rows(in, out, kernel, stride, 1, pad);
+          for (const int tile_rows : {1, 2}) {
+            const HeldRows held = CountHeld(rows, rows.input(0, 0), out, tile_rows);
+            EXPECT_EQ(held.first_edges + held.full * tile_rows + held.last_edges, out);
+            for (int64_t row = 0; row < out; ++row) {
+              const TapRange inside = rows.Inside(rows.input(0, row), kernel);
+              const int64_t last = held.first_edges + held.full * tile_rows;
+              if (row >= held.first_edges && row < last) {
+                EXPECT_EQ(inside.begin, 0);
+                EXPECT_EQ(inside.end, kernel);
+                continue;
+              }
+              const bool first = row < held.first_edges;
+              const int64_t done = (first ? row : row - last) * stride;
+              const int64_t before = (first ? held.first_before : held.last_before) - done;
+              const int64_t behind = (first ? held.first_behind : held.last_behind) - done;
+              for (int64_t tap = 0; tap < kernel; ++tap) {
+                EXPECT_EQ(before <= tap && tap < behind, inside.begin <= tap && tap < inside.end);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(DepthwiseBlocking, LargeTensorsGoRowByRowPastTheCaches) {
+  MachineModel machine;
+  machine.l3_bytes = 1 << 20;
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    const ChannelBlocking b =
+        ChooseChannelBlocking(Layer(32, 1, 56, 3, Layout::kNhwc), isa, machine, 1);
+    EXPECT_TRUE(b.holds);
+    EXPECT_TRUE(b.streams);
+    EXPECT_EQ(b.tile_rows, 1);
+    EXPECT_FALSE(
+        ChooseChannelBlocking(Layer(36, 1, 56, 3, Layout::kNhwc), isa, machine, 1).streams)
+        << "pixels are not aligned to vectors";
+    EXPECT_FALSE(
+        ChooseChannelBlocking(Layer(32, 1, 14, 3, Layout::kNhwc), isa, machine, 1).streams);
+  }
+}
+
 }  // namespace
 }  // namespace rafter::depthwise
