@@ -55,7 +55,7 @@ inline constexpr double kCallCycles = 50;
 // Per tap: where the inputs of a tile exceed this share of L1, and where more channels than ways
 // share a set.
 inline constexpr double kL1Share = 0.5, kMissCycles = 1, kSetMissCycles = 4;
-// Per tap of 1x1 kernels: where the channels of a pass, each in a page of its own, fill more than half of the 64 entries
+// Per tap of 1x1 kernels, where the channels of a pass, each in its own page, fill more than half of the 64 entries
 // of the first-level TLB.
 inline constexpr int64_t kTlbChannels = 32;
 inline constexpr double kTlbMissCycles = 1.2;
