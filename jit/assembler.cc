@@ -8,7 +8,7 @@ namespace rafter::jit {
 
 namespace {
 
-const Xbyak::Opmask kTailMask(1);
+const Xbyak::Opmask kTailMask(1), kCompareMask(7);
 
 Xbyak::Ymm LowHalf(const Xmm& v) { return Xbyak::Ymm(v.getIdx()); }
 Xbyak::Zmm Full(const Xmm& v) { return Xbyak::Zmm(v.getIdx()); }
@@ -110,6 +110,14 @@ void Assembler::ZeroBehindTail(const Xmm& v, const Xmm& mask_vec) {
   }
 }
 
+void Assembler::KeepTail(const Xmm& v, const Xmm& others, const Xmm& mask_vec) {
+  if (isa_.has_opmask) {
+    vblendmps(v | kTailMask, others, v);
+  } else {
+    vblendvps(v, others, v, mask_vec);
+  }
+}
+
 void Assembler::UseTailMask(const Xmm& mask_vec) {
   if (isa_.has_opmask) vptestmd(kTailMask, mask_vec, mask_vec);
 }
@@ -147,6 +155,36 @@ void Assembler::StoreFirstLanes(const Reg64& dst, const Xmm& src, const Reg64& l
   jz(done);
   vmovss(ptr[dst], low);
   L(done);
+}
+
+void Assembler::SelectWhere(const Xmm& dst, uint8_t predicate, const Xmm& a, const Xbyak::Operand& b,
+                            const Xbyak::Operand& if_true, const Xmm& temp) {
+  if (isa_.has_opmask) {
+    vcmpps(kCompareMask, a, b, predicate);
+    vblendmps(dst | kCompareMask, dst, if_true);
+  } else {
+    vcmpps(temp, a, b, predicate);
+    vblendvps(dst, dst, if_true, temp);
+  }
+}
+
+void Assembler::MarkNan(const Xmm& mark, const Xmm& a, const Xbyak::Operand& b, const Xmm& temp) {
+  constexpr uint8_t kUnordered = 3;
+  if (isa_.has_opmask) {
+    vcmpps(kCompareMask, a, b, kUnordered);
+    vpternlogd(mark | kCompareMask, mark, mark, 0xff);
+  } else {
+    vcmpps(temp, a, b, kUnordered);
+    vorps(mark, mark, temp);
+  }
+}
+
+void Assembler::LoadEightRepeated(const Xmm& dst, const Address& eight) {
+  if (isa_.vec_bytes == 64) {
+    vbroadcastf32x8(Full(dst), eight);
+  } else {
+    vmovups(dst, eight);
+  }
 }
 
 void Assembler::EvenLanes(const Xmm& dst, const Xmm& a, const Xbyak::Operand& b) {

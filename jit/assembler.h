@@ -58,6 +58,8 @@ class Assembler : public Xbyak::CodeGenerator {
   void LoadTail(const Xmm& dst, const Address& src, const Xmm& mask_vec);  // other lanes: 0
   void StoreTail(const Address& dst, const Xmm& src, const Xmm& mask_vec);
   void ZeroBehindTail(const Xmm& v, const Xmm& mask_vec);
+  // v's lanes behind the tail become those of `others`.
+  void KeepTail(const Xmm& v, const Xmm& others, const Xmm& mask_vec);
   // A lane mask that is in a register already (any lanes, not only the first).
   void UseTailMask(const Xmm& mask_vec);
   // acc += x * multiplier in the used lanes; the others are not even multiplied. Destroys `temp`.
@@ -68,6 +70,15 @@ class Assembler : public Xbyak::CodeGenerator {
   // `dst` and `src`: without opmask registers the pieces of 4, 2 and 1 are stored one by one, since masked stores
   // take dozens of cycles on AMD.
   void StoreFirstLanes(const Reg64& dst, const Xmm& src, const Reg64& lanes);
+
+  // dst = if_true in the lanes where a compares with b as `predicate` (of vcmpps) says. Without opmask registers
+  // `temp` holds the comparison.
+  void SelectWhere(const Xmm& dst, uint8_t predicate, const Xmm& a, const Xbyak::Operand& b,
+                   const Xbyak::Operand& if_true, const Xmm& temp);
+  // mark |= all bits, in the lanes where a or b is NaN. Without opmask registers `temp` holds the comparison.
+  void MarkNan(const Xmm& mark, const Xmm& a, const Xbyak::Operand& b, const Xmm& temp);
+  // The 8 floats at `eight`, once or, in 16 lanes, twice.
+  void LoadEightRepeated(const Xmm& dst, const Address& eight);
 
   // dst = the even lanes of a, then those of b, in an order of lanes that OrderEvenLanes puts right.
   void EvenLanes(const Xmm& dst, const Xmm& a, const Xbyak::Operand& b);
@@ -93,6 +104,11 @@ class Assembler : public Xbyak::CodeGenerator {
                           const Xmm& temp);
   // Stores lanes [first, first + count) to memory, and nothing else, without masks (which store slowly on Zen).
   void StoreLanes(const Xbyak::RegExp& to, const Xmm& src, int first, int count, const Xmm& temp);
+
+  // dst's first `lanes` lanes = those of src from `lanes` on (1, 2, 4 or 8); its others are anything.
+  void UpperPart(const Xmm& dst, const Xmm& src, int lanes);
+  // dst[i] = the f32 at base + 4 * index[i]. Without opmask registers `temp` is destroyed.
+  void GatherLanes(const Xmm& dst, const Reg64& base, const Xmm& index, const Xmm& temp);
 
   // Sums of lanes, in an order that depends on nothing. Operands are registers of full width.
   // Lanes l and l + 8 of a 16-lane register into lane l; nothing to do for 8 lanes. The result has 8 lanes.

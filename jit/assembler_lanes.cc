@@ -99,6 +99,26 @@ void Assembler::StoreLanes(const Xbyak::RegExp& to, const Xmm& src, int first, i
   }
 }
 
+void Assembler::UpperPart(const Xmm& dst, const Xmm& src, int lanes) {
+  switch (lanes) {
+    case 8: return vextractf32x8(Eight(dst), Zmm(src.getIdx()), 1);
+    case 4: return vextractf128(Narrow(dst), Eight(src), 1);
+    case 2: return vpermilpd(Narrow(dst), Narrow(src), 1);
+    default: return vmovshdup(Narrow(dst), Narrow(src));
+  }
+}
+
+void Assembler::GatherLanes(const Xmm& dst, const Reg64& base, const Xmm& index, const Xmm& temp) {
+  // All lanes: the mask is used up by each gather.
+  if (isa_.has_opmask) {
+    kxnorw(LaneMask(kLaneSlots - 1), LaneMask(kLaneSlots - 1), LaneMask(kLaneSlots - 1));
+    vgatherdps(Zmm(dst.getIdx()) | LaneMask(kLaneSlots - 1), ptr[base + Zmm(index.getIdx()) * 4]);
+  } else {
+    vpcmpeqd(Eight(temp), Eight(temp), Eight(temp));
+    vgatherdps(Eight(dst), ptr[base + Eight(index) * 4], Eight(temp));
+  }
+}
+
 void Assembler::FoldToEightLanes(const Xmm& v, const Xmm& temp) {
   if (isa_.vec_bytes != 64) return;
   vextractf32x8(Eight(temp), Zmm(v.getIdx()), 1);

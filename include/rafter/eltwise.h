@@ -65,8 +65,8 @@ enum class EltwiseKind : uint8_t {
 };
 
 // How an operand is broadcast and lies in memory. A dimension that is true has size 1 in the operand, whatever its
-// size in the source; (n, c, h, w) all false: a tensor of the source's shape. In blocked layouts an operand with one channel
-// has it in lane 0 of a block.
+// size in the source; all false: a tensor of the source's shape. In blocked layouts an operand with one channel has it
+// in lane 0 of a block.
 struct EltwiseOperand {
   bool one_n = false, one_c = false, one_h = false, one_w = false;
   std::optional<Strides> strides{};  // absent: dense; the layout is the source's

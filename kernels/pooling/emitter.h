@@ -1,0 +1,21 @@
+// kernels/pooling/emitter.h: Spec → kernel. The structs and the loops: spec.h.
+#ifndef RAFTER_KERNELS_POOLING_EMITTER_H_
+#define RAFTER_KERNELS_POOLING_EMITTER_H_
+
+#include "jit/compiled_kernel.h"
+#include "kernels/pooling/spec.h"
+#include "rafter/status.h"
+
+namespace rafter::pooling {
+
+// Vectors of a channel group at most, as registers allow.
+int MostVecs(Isa isa, bool max);
+
+Result<jit::KernelPtr> GetChannelKernel(const ChannelSpec& spec);
+Result<jit::KernelPtr> GetVerticalKernel(const LineSpec& spec);
+Result<jit::KernelPtr> GetHorizontalKernel(const HorizontalSpec& spec);
+Result<jit::KernelPtr> GetPlaneKernel(const LineSpec& spec);
+
+}  // namespace rafter::pooling
+
+#endif  // RAFTER_KERNELS_POOLING_EMITTER_H_
