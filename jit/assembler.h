@@ -94,6 +94,8 @@ class Assembler : public Xbyak::CodeGenerator {
   // --- parts of a register (assembler_lanes.cc) ---
   // The pair of f32 at `pair` (memory, or the low lanes of a register) into all pairs of lanes.
   void BroadcastPairs(const Xmm& dst, const Xbyak::Operand& pair);
+  // Four floats (memory or a register of four lanes) into quarter 1 … 3 of dst, whose width is that of its operand.
+  void InsertQuarter(const Xmm& dst, const Xbyak::Operand& src, int quarter);
   // dst[i] = src[index[i]].
   void PermuteLanes(const Xmm& dst, const Xmm& index, const Xbyak::Operand& src);
   // The f32 at `scalar` into lanes [first, first + count) of dst; other lanes stay. PrepareLanes must have been

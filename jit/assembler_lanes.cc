@@ -26,6 +26,14 @@ void Assembler::BroadcastPairs(const Xmm& dst, const Xbyak::Operand& pair) {
   }
 }
 
+void Assembler::InsertQuarter(const Xmm& dst, const Xbyak::Operand& src, int quarter) {
+  if (dst.isZMM()) {
+    vinsertf32x4(Zmm(dst.getIdx()), Zmm(dst.getIdx()), src, static_cast<uint8_t>(quarter));
+  } else {
+    vinsertf128(Eight(dst), Eight(dst), src, static_cast<uint8_t>(quarter));
+  }
+}
+
 void Assembler::PermuteLanes(const Xmm& dst, const Xmm& index, const Xbyak::Operand& src) {
   if (isa_.vec_bytes == 64) {
     vpermps(Zmm(dst.getIdx()), Zmm(index.getIdx()), src);

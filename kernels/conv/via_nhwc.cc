@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/reorder/reorder.h"
+#include "kernels/reorder/copier.h"
 #include "runtime/parallel.h"
 
 namespace rafter::via_nhwc {
@@ -67,8 +67,8 @@ ConvProblem InnerProblem(const ConvProblem& problem) {
 
 class Plan final : public ConvPlan {
  public:
-  explicit Plan(std::unique_ptr<ConvPlan> inner)
-      : name_(std::string(inner->algorithm()) + "+reorder"), inner_(std::move(inner)) {}
+  Plan(std::unique_ptr<ConvPlan> inner, Isa isa)
+      : name_(std::string(inner->algorithm()) + "+reorder"), copy_isa_(isa), inner_(std::move(inner)) {}
 
   Status AddReorders(const ConvProblem& problem, const ConvProblem& inner_problem);
 
@@ -86,25 +86,27 @@ class Plan final : public ConvPlan {
 
  private:
   struct Copy {
-    reorder::Reorder reorder;
+    reorder::Copier copier;
     size_t scratch_offset = 0;
   };
-  Status AddCopy(const reorder::Shape& shape, Layout layout, const Strides& strides,
-                 const Strides& nhwc, std::vector<Copy>& copies);
+  // `nhwc`: strides of the scratch that takes part.
+  Status AddCopy(const TensorShape& shape, const reorder::Side& from, const reorder::Side& to, const Strides& nhwc,
+                 std::vector<Copy>& copies);
   static int CopyThreads(const ConvCall& call, const Copy& copy);
   static void CopyIn(const ConvCall& call, const Copy& copy, const float* tensor, float* nhwc);
 
   const std::string name_;
+  const Isa copy_isa_;
   std::unique_ptr<ConvPlan> inner_;
   size_t scratch_bytes_ = 0;
   std::vector<Copy> src_, dst_, residuals_;  // src and dst: none or one
 };
 
-Status Plan::AddCopy(const reorder::Shape& shape, Layout layout, const Strides& strides,
+Status Plan::AddCopy(const TensorShape& shape, const reorder::Side& from, const reorder::Side& to,
                      const Strides& nhwc, std::vector<Copy>& copies) {
-  Result<reorder::Reorder> reorder = reorder::Reorder::Make(shape, layout, strides, nhwc);
-  if (!reorder.ok()) return reorder.status();
-  copies.push_back({std::move(reorder).value(), scratch_bytes_});
+  Result<reorder::Copier> copier = reorder::Copier::Make(shape, from, to, copy_isa_);
+  if (!copier.ok()) return copier.status();
+  copies.push_back({std::move(copier).value(), scratch_bytes_});
   int64_t bytes = 0;
   if (__builtin_mul_overflow(shape.n * kFloat, nhwc.n, &bytes)) return Status::OutOfMemory();
   scratch_bytes_ += (static_cast<size_t>(bytes) + 63) / 64 * 64;
@@ -117,16 +119,17 @@ Status Plan::AddReorders(const ConvProblem& problem, const ConvProblem& inner_pr
     const Size2 steps = PixelSteps(problem);
     Strides strides = problem.src;
     strides.h *= steps.h, strides.w *= steps.w;
-    Status status = AddCopy({d.n, d.ic, inner.in.h, inner.in.w}, d.src.layout, strides, inner_problem.src, src_);
+    Status status = AddCopy({d.n, d.ic, inner.in.h, inner.in.w}, {d.src.layout, strides},
+                            {Layout::kNhwc, inner_problem.src}, inner_problem.src, src_);
     if (!status.ok()) return status;
   }
   if (!CopiesDst(problem)) return {};
-  const reorder::Shape shape{d.n, d.oc, problem.oh, problem.ow};
-  Status status = AddCopy(shape, d.dst.layout, problem.dst, inner_problem.dst, dst_);
+  const TensorShape shape{d.n, d.oc, problem.oh, problem.ow};
+  const reorder::Side scratch{Layout::kNhwc, inner_problem.dst};
+  Status status = AddCopy(shape, scratch, {d.dst.layout, problem.dst}, inner_problem.dst, dst_);
   for (const PostOp& op : d.post_ops) {
     if (op.kind != PostOpKind::kResidualAdd || !status.ok()) continue;
-    status = AddCopy(shape, d.dst.layout, ResidualStrides(problem, op), inner_problem.dst,
-                     residuals_);
+    status = AddCopy(shape, {d.dst.layout, ResidualStrides(problem, op)}, scratch, inner_problem.dst, residuals_);
   }
   return status;
 }
@@ -134,12 +137,12 @@ Status Plan::AddReorders(const ConvProblem& problem, const ConvProblem& inner_pr
 // A copy of less than this takes about as long as waking a team (3 us at 20 GB/s each way, Zen 3).
 int Plan::CopyThreads(const ConvCall& call, const Copy& copy) {
   constexpr int64_t kUnitsForTeam = 8;  // of 16 KB
-  return copy.reorder.units() < kUnitsForTeam ? 1 : call.threads;
+  return copy.copier.units() < kUnitsForTeam ? 1 : call.threads;
 }
 
 void Plan::CopyIn(const ConvCall& call, const Copy& copy, const float* tensor, float* nhwc) {
   RunOnThreads(*call.pool, CopyThreads(call, copy), [&](int thread, int team) {
-    copy.reorder.ToNhwc(tensor, nhwc, SplitRange(copy.reorder.units(), team, thread));
+    copy.copier.Run(tensor, nhwc, SplitRange(copy.copier.units(), team, thread));
   });
 }
 
@@ -162,9 +165,9 @@ void Plan::Run(const ConvCall& call) const noexcept {
   if (!dst_.empty()) inner.dst = scratch(dst_[0]);
   inner_->Run(inner);
   if (dst_.empty()) return;
-  const reorder::Reorder& out = dst_[0].reorder;
+  const reorder::Copier& out = dst_[0].copier;
   RunOnThreads(*call.pool, CopyThreads(call, dst_[0]), [&](int thread, int team) {
-    out.FromNhwc(inner.dst, call.dst, SplitRange(out.units(), team, thread));
+    out.Run(inner.dst, call.dst, SplitRange(out.units(), team, thread));
   });
 }
 
@@ -178,10 +181,10 @@ std::string Plan::Describe() const {
 }
 
 // Puts the inner plan behind its copies.
-Result<std::unique_ptr<ConvPlan>> Wrap(Result<std::unique_ptr<ConvPlan>> inner,
-                                       const ConvProblem& problem, const ConvProblem& inner_problem) {
+Result<std::unique_ptr<ConvPlan>> Wrap(Result<std::unique_ptr<ConvPlan>> inner, const ConvProblem& problem,
+                                       const ConvProblem& inner_problem, Isa isa) {
   if (!inner.ok()) return inner.status();
-  auto plan = std::make_unique<Plan>(std::move(inner).value());
+  auto plan = std::make_unique<Plan>(std::move(inner).value(), isa);
   if (Status status = plan->AddReorders(problem, inner_problem); !status.ok()) return status;
   return std::unique_ptr<ConvPlan>(std::move(plan));
 }
@@ -192,7 +195,7 @@ class Draft final : public PlanDraft {
       : inner_problem_(std::move(inner_problem)), inner_(std::move(inner)) {}
   Result<std::unique_ptr<ConvPlan>> Finish(const ConvProblem& problem,
                                            const PlanContext& context) override {
-    return Wrap(inner_->Finish(inner_problem_, context), problem, inner_problem_);
+    return Wrap(inner_->Finish(inner_problem_, context), problem, inner_problem_, context.isa);
   }
 
  private:
@@ -228,7 +231,7 @@ Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanCon
 Result<std::unique_ptr<ConvPlan>> MakePlan(MakePlanFunction inner, const ConvProblem& problem,
                                            const PlanContext& context) {
   const ConvProblem inner_problem = InnerProblem(problem);
-  return Wrap(inner(inner_problem, context), problem, inner_problem);
+  return Wrap(inner(inner_problem, context), problem, inner_problem, context.isa);
 }
 
 }  // namespace rafter::via_nhwc

@@ -1,107 +1,79 @@
-// kernels/reorder/reorder.cc: the loops around the transposition kernel, and block copies for NCHWc.
-#include "kernels/reorder/reorder.h"
+// kernels/reorder/reorder.cc: implements rafter/reorder.h on top of the copier.
+#include "rafter/reorder.h"
 
-#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
 
-namespace rafter::reorder {
+#include "jit/executable_memory.h"
+#include "kernels/operator_call.h"
+#include "kernels/reorder/copier.h"
+#include "kernels/reorder/problem.h"
+#include "kernels/store_choice.h"
+#include "kernels/tensor_shape.h"
+#include "runtime/parallel.h"
 
-namespace {
+namespace rafter {
 
-constexpr int64_t kFloat = sizeof(float);
+struct Reorder::Impl {
+  ReorderProblem problem;
+  reorder::Copier copier;
+  std::string name;
+  Isa isa = Isa::kNone;
+  int threads = 1;
+};
 
-// Lane masks: the window that starts at 8 - n has n used lanes.
-constexpr int32_t kColumnMasks[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+Reorder::Reorder(std::shared_ptr<const Impl> impl) noexcept : impl_(std::move(impl)) {}
 
-}  // namespace
+Result<Reorder> Reorder::Create(const ReorderDesc& desc, const OperatorOptions& options) try {
+  const Result<int> threads = PlannedThreads(options);
+  if (!threads.ok()) return threads.status();
+  const Result<ReorderProblem> problem = Validate(desc);
+  if (!problem.ok()) return problem.status();
+  const MachineModel& machine = CurrentMachineModel();
+  const double bytes = 2.0 * 4.0 * static_cast<double>(desc.n) * static_cast<double>(desc.c) *
+                       static_cast<double>(desc.h) * static_cast<double>(desc.w);
+  const Isa isa = jit::ExecutableMemoryAllowed() ? EffectiveIsa() : Isa::kNone;
+  Result<reorder::Copier> copier = reorder::Copier::Make(
+      problem->shape, {desc.src.layout, problem->src}, {desc.dst.layout, problem->dst}, isa, true,
+      StoresPastCaches(bytes, machine));
+  if (!copier.ok()) return copier.status();
+  std::string name = isa == Isa::kNone ? "reference_reorder" : copier->kernel_name();
+  return Reorder(std::make_shared<const Impl>(Impl{*problem, std::move(copier).value(), std::move(name), isa,
+                                                   ThreadsForBytes(bytes, *threads, machine)}));
+} catch (const std::bad_alloc&) {
+  return Status::OutOfMemory();
+}
 
-Result<Reorder> Reorder::Make(const Shape& shape, Layout layout, const Strides& strides,
-                              const Strides& nhwc) {
-  Reorder r;
-  r.shape_ = shape, r.layout_ = layout, r.strides_ = strides, r.nhwc_ = nhwc;
-  if (strides.h == shape.w * strides.w && nhwc.h == shape.w * nhwc.w) {
-    r.shape_.w *= shape.h;
-    r.shape_.h = 1;
-  }
-  if (layout != Layout::kNchw) return r;
-  const auto get = [](int64_t rows, jit::KernelPtr& kernel) -> Status {
-    if (rows == 0) return {};
-    Result<jit::KernelPtr> made = GetTransposeKernel(static_cast<int>(rows));
-    if (!made.ok()) return made.status();
-    kernel = std::move(made).value();
-    return {};
-  };
-  Status status = get(kTransposeRows, r.full_);
-  if (status.ok()) status = get(r.shape_.c % kTransposeRows, r.channel_rest_);
-  if (status.ok()) status = get(r.shape_.w % kTransposeRows, r.pixel_rest_);
+Status Reorder::Run(const float* src, float* dst, const OperatorRunOptions& options) const noexcept {
+  const Impl& impl = *impl_;
+  if (Status status = CheckMaxThreads(options); !status.ok()) return status;
+  const ReorderDesc& desc = impl.problem.desc;
+  if (desc.n == 0) return {};
+  Status status = CheckPointer(src, "src: is null, allowed: a pointer to the source tensor",
+                               "src: is not aligned to 4 bytes");
   if (!status.ok()) return status;
-  return r;
-}
-
-Reorder::Piece Reorder::PieceOf(int64_t unit) const noexcept {
-  const int64_t c = unit % channel_pieces() * kPieceChannels, pixels = unit / channel_pieces();
-  const int64_t x = pixels % pixel_pieces() * kPiecePixels, row = pixels / pixel_pieces();
-  const int64_t n = row / shape_.h, y = row % shape_.h;
-  return {n * strides_.n + c / ChannelBlock(layout_) * strides_.c + y * strides_.h + x * strides_.w,
-          n * nhwc_.n + c + y * nhwc_.h + x * nhwc_.w, std::min(kPiecePixels, shape_.w - x),
-          std::min(kPieceChannels, shape_.c - c)};
-}
-
-// dst[j][i] = src[i][j]; row distances in floats. `rest` takes the last rows % 8 rows.
-void Reorder::Transpose(const float* src, int64_t src_row, int64_t rows, float* dst,
-                        int64_t dst_row, int64_t columns,
-                        const jit::KernelPtr& rest) const noexcept {
-  for (int64_t i = 0; i < rows; i += kTransposeRows) {
-    const jit::KernelPtr& kernel = rows - i >= kTransposeRows ? full_ : rest;
-    TransposeArgs args{src + i * src_row, dst + i, src_row * kFloat, dst_row * kFloat, columns,
-                       kColumnMasks + 8 - columns % 8};
-    kernel->entry<TransposeFunction>()(&args);
+  status = CheckPointer(dst, "dst: is null, allowed: a pointer to the destination tensor",
+                        "dst: is not aligned to 4 bytes");
+  if (!status.ok()) return status;
+  const TensorPlace from{src, desc.src.layout, impl.problem.src, impl.problem.shape};
+  const TensorPlace to{dst, desc.dst.layout, impl.problem.dst, impl.problem.shape};
+  const Overlap overlap = OverlapOf(from, to);
+  if (overlap == Overlap::kSame) return {};
+  if (overlap == Overlap::kPartial) {
+    return Status(StatusCode::kInvalidArgument,
+                  "dst: overlaps src, allowed: tensors that share no element, or one in place");
   }
+  const CallThreads call = ThreadsOfCall(options, impl.threads);
+  RunOnThreads(*call.pool, call.threads, [&](int thread, int threads) {
+    impl.copier.Run(src, dst, SplitRange(impl.copier.units(), threads, thread));
+  });
+  return {};
 }
 
-void Reorder::ToNhwc(const float* tensor, float* nhwc, Range units) const noexcept {
-  const int64_t block = ChannelBlock(layout_);
-  for (int64_t unit = units.begin; unit < units.end; ++unit) {
-    const Piece piece = PieceOf(unit);
-    const float* from = tensor + piece.tensor;
-    float* to = nhwc + piece.nhwc;
-    if (layout_ == Layout::kNchw) {
-      Transpose(from, strides_.c, piece.channels, to, nhwc_.w, piece.pixels, channel_rest_);
-      continue;
-    }
-    if (layout_ == Layout::kNhwc) {
-      for (int64_t x = 0; x < piece.pixels; ++x) {
-        std::copy_n(from + x * strides_.w, piece.channels, to + x * nhwc_.w);
-      }
-      continue;
-    }
-    for (int64_t c = 0; c < piece.channels; c += block) {
-      const float* pixel = from + c / block * strides_.c;
-      for (int64_t x = 0; x < piece.pixels; ++x, pixel += strides_.w) {
-        std::copy_n(pixel, std::min(block, piece.channels - c), to + x * nhwc_.w + c);
-      }
-    }
-  }
-}
+const ReorderDesc& Reorder::desc() const noexcept { return impl_->problem.desc; }
+const std::string& Reorder::kernel_name() const noexcept { return impl_->name; }
+Isa Reorder::isa() const noexcept { return impl_->isa; }
+int Reorder::threads() const noexcept { return impl_->threads; }
 
-void Reorder::FromNhwc(const float* nhwc, float* tensor, Range units) const noexcept {
-  const int64_t block = ChannelBlock(layout_);
-  for (int64_t unit = units.begin; unit < units.end; ++unit) {
-    const Piece piece = PieceOf(unit);
-    const float* from = nhwc + piece.nhwc;
-    float* to = tensor + piece.tensor;
-    if (layout_ == Layout::kNchw) {
-      Transpose(from, nhwc_.w, piece.pixels, to, strides_.c, piece.channels, pixel_rest_);
-      continue;
-    }
-    for (int64_t c = 0; c < piece.channels; c += block) {
-      const int64_t channels = std::min(block, piece.channels - c);
-      float* pixel = to + c / block * strides_.c;
-      for (int64_t x = 0; x < piece.pixels; ++x, pixel += strides_.w) {
-        std::copy_n(from + x * nhwc_.w + c, channels, pixel);
-        std::fill(pixel + channels, pixel + block, 0.0f);
-      }
-    }
-  }
-}
-
-}  // namespace rafter::reorder
+}  // namespace rafter

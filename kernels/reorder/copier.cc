@@ -1,0 +1,321 @@
+// kernels/reorder/copier.cc: cuts channels into runs and tensors into pieces, and calls the kernels.
+#include "kernels/reorder/copier.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "kernels/reorder/copy_kernel.h"
+#include "kernels/reorder/transpose_kernel.h"
+
+namespace rafter::reorder {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kLineFloats = 16, kLineBytes = 64;
+// About what one unit of work moves, so that even 7x7 images are shared by threads: 16 KB on either side.
+constexpr int64_t kPieceFloats = 4096;
+// Transposed: whole lines on both sides, and pages of 64 planes at a time.
+constexpr int64_t kTransposedPixels = 64, kTransposedChannels = 64;
+
+int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Channels that lie together at least: all of them in NHWC, one block of a blocked layout, one in NCHW.
+int64_t TogetherIn(Layout layout, int64_t c) {
+  return layout == Layout::kNhwc ? c : ChannelBlock(layout);
+}
+
+bool SameLine(int64_t floats) { return floats % kLineFloats == 0; }
+
+}  // namespace
+
+Result<Copier> Copier::Make(const TensorShape& shape, const Side& src, const Side& dst, Isa isa, bool zero_behind,
+                            bool non_temporal, int64_t pixels) {
+  Copier copier;
+  copier.shape_ = shape, copier.src_ = src, copier.dst_ = dst, copier.isa_ = isa;
+  copier.JoinRows();
+  copier.ChoosePeriod();
+  const int64_t c = copier.shape_.c, period = copier.period_;
+  // Whole periods; what is left, or a last one that ends inside a block whose other lanes become zero, is the rest.
+  int64_t full = c / period;
+  const bool ends_inside = (c + dst.first_lane) % ChannelBlock(dst.layout) != 0;
+  if (full > 0 && full * period == c && zero_behind && ends_inside) --full;
+  copier.periods_ = full;
+  if (full > 0) copier.full_ = copier.RunsOf(0, period, false);
+  if (full * period < c) copier.rest_ = copier.RunsOf(full * period, c - full * period, zero_behind);
+  copier.ChoosePieces(pixels);
+  if (copier.way_ != Way::kLoops) {
+    if (Status status = copier.GetKernels(non_temporal); !status.ok()) return status;
+  }
+  return copier;
+}
+
+// Rows of pixels that follow each other in both tensors make one row, and planes of NCHW too.
+void Copier::JoinRows() noexcept {
+  if (src_.strides.h == shape_.w * src_.strides.w && dst_.strides.h == shape_.w * dst_.strides.w) {
+    shape_.w *= shape_.h;
+    shape_.h = 1;
+  }
+  const bool planes = src_.layout == Layout::kNchw && dst_.layout == Layout::kNchw && shape_.h == 1;
+  if (planes && src_.strides.c == shape_.w && dst_.strides.c == shape_.w) {
+    shape_.w *= shape_.c;
+    shape_.c = 1;
+  }
+}
+
+// Channels after which the pattern of runs repeats, and the way to copy.
+void Copier::ChoosePeriod() noexcept {
+  const bool planes_in = src_.layout == Layout::kNchw, planes_out = dst_.layout == Layout::kNchw;
+  const int64_t in = TogetherIn(src_.layout, shape_.c), out = TogetherIn(dst_.layout, shape_.c);
+  const bool same_blocks = src_.layout == dst_.layout && src_.first_lane == 0 && dst_.first_lane == 0;
+  if (planes_in && planes_out) {
+    way_ = Way::kPlanar, period_ = 1;
+  } else if (planes_in != planes_out) {
+    // A transposition wants many columns: channels, if they come from the other side.
+    way_ = Way::kTransposed, period_ = std::max<int64_t>(16, ChannelBlock(planes_in ? dst_.layout : src_.layout));
+    if (planes_out && src_.layout == Layout::kNhwc) period_ = kTransposedChannels;
+  } else {
+    way_ = Way::kPixelWise;
+    const bool blocked = ChannelBlock(src_.layout) > 1 || ChannelBlock(dst_.layout) > 1;
+    period_ = blocked ? std::max(ChannelBlock(src_.layout), ChannelBlock(dst_.layout)) : shape_.c;
+    if (same_blocks && src_.strides.w == in && dst_.strides.w == out) way_ = Way::kPlanar;  // pixels without gaps
+  }
+  period_ = std::max<int64_t>(period_, 1);
+  if (isa_ == Isa::kNone) way_ = Way::kLoops;
+  const auto period_floats = [&](const Side& side) {
+    return side.layout == Layout::kNhwc ? period_ : period_ / ChannelBlock(side.layout) * side.strides.c;
+  };
+  src_period_ = period_floats(src_), dst_period_ = period_floats(dst_);
+}
+
+int64_t Copier::OffsetOf(const Side& side, int64_t channel) const noexcept {
+  if (side.layout == Layout::kNhwc) return channel;
+  const int64_t block = ChannelBlock(side.layout), lane = channel + side.first_lane;
+  return lane / block * side.strides.c + lane % block - side.first_lane;
+}
+
+// Cuts channels [first, first + channels) where a block of either side ends; offsets count from `first`.
+std::vector<Copier::ChannelRun> Copier::RunsOf(int64_t first, int64_t channels, bool zero_behind) const {
+  std::vector<ChannelRun> runs;
+  const auto left_in_block = [&](const Side& side, int64_t channel) {
+    const int64_t block = ChannelBlock(side.layout);
+    return block == 1 ? channels : block - (channel + side.first_lane) % block;
+  };
+  for (int64_t at = 0; at < channels;) {
+    const int64_t channel = first + at;
+    int64_t count = std::min({channels - at, left_in_block(src_, channel), left_in_block(dst_, channel)});
+    if (way_ == Way::kTransposed && dst_.layout != Layout::kNchw) count = std::min<int64_t>(count, kTransposeRows);
+    if (way_ == Way::kPlanar && src_.layout == Layout::kNchw) count = 1;
+    runs.push_back({OffsetOf(src_, channel) - OffsetOf(src_, first), OffsetOf(dst_, channel) - OffsetOf(dst_, first),
+                    count, 0, {}, {}, {}, {}});
+    at += count;
+  }
+  if (zero_behind && !runs.empty() && ChannelBlock(dst_.layout) > 1) {
+    const int64_t lanes = (first + channels + dst_.first_lane) % ChannelBlock(dst_.layout);
+    if (lanes != 0) runs.back().zeros = ChannelBlock(dst_.layout) - lanes;
+  }
+  return runs;
+}
+
+void Copier::ChoosePieces(int64_t wished_pixels) noexcept {
+  int64_t pixels = kPieceFloats, piece_periods = 1;  // of one piece
+  switch (way_) {
+    case Way::kTransposed:
+      pixels = kTransposedPixels;
+      piece_periods = std::max<int64_t>(1, kTransposedChannels / period_);
+      break;
+    case Way::kPlanar: {
+      const int64_t lanes = TogetherIn(src_.layout, shape_.c);
+      pixels = std::max<int64_t>(1, kPieceFloats / lanes);
+      piece_periods = std::max<int64_t>(1, kPieceFloats / std::max<int64_t>(1, lanes * std::min(pixels, shape_.w)));
+      break;
+    }
+    case Way::kPixelWise:
+    case Way::kLoops:
+      pixels = std::max<int64_t>(8, kPieceFloats / std::max<int64_t>(1, shape_.c));
+      piece_periods = std::max<int64_t>(1, kPieceFloats / (period_ * std::min(pixels, std::max<int64_t>(1, shape_.w))));
+      break;
+  }
+  if (wished_pixels > 0 && way_ != Way::kTransposed) pixels = wished_pixels;
+  pixel_pieces_ = DivideUp(shape_.w, pixels);
+  periods_per_piece_ = std::max<int64_t>(1, std::min(piece_periods, periods_));
+  channel_pieces_ = std::max<int64_t>(1, DivideUp(periods_, periods_per_piece_));
+}
+
+// Whether places that are this far apart begin at the same place of a line, in all directions of dst.
+bool Copier::LinesMatch(int64_t floats) const noexcept {
+  const Strides& d = dst_.strides;
+  const bool rows = (shape_.n == 1 || SameLine(d.n)) && (shape_.h == 1 || SameLine(d.h)) && SameLine(floats);
+  return rows && dst_.first_lane == 0 && (periods_ <= 1 || SameLine(dst_period_));
+}
+
+Status Copier::GetKernels(bool non_temporal) {
+  for (std::vector<ChannelRun>* runs : {&full_, &rest_}) {
+    for (ChannelRun& run : *runs) {
+      const bool planar = way_ == Way::kPlanar && runs == &full_;
+      Status status = way_ == Way::kTransposed ? GetTransposeKernels(run, non_temporal)
+                                               : GetCopyKernels(run, planar, non_temporal);
+      if (!status.ok()) return status;
+      if (name_.empty()) name_ = run.plain->name();
+    }
+  }
+  return {};
+}
+
+Status Copier::GetCopyKernels(ChannelRun& run, bool planar, bool non_temporal) {
+  const bool partial = run.zeros > 0;
+  // Pieces of a long row are nearly equal, so an open kernel never meets a short one.
+  const int64_t floats = !planar ? run.channels : pixel_pieces_ > 1 ? kPieceFloats : shape_.w * run.channels;
+  CopySpec spec = SpecOfRun(isa_, floats, false);
+  if (partial) spec.border = Border::kFill, spec.after = static_cast<int32_t>(run.zeros);
+  Result<jit::KernelPtr> kernel = GetCopyKernel(spec);
+  if (!kernel.ok()) return kernel.status();
+  run.plain = std::move(kernel).value();
+  constexpr int64_t kLongRun = 256;  // floats: incomplete lines at the ends of a row matter little from here on
+  const bool whole_lines = LinesMatch(planar ? 0 : dst_.strides.w) && SameLine(floats);
+  if (!non_temporal || partial || !(spec.run == 0 ? floats >= kLongRun : whole_lines)) return {};
+  spec.non_temporal = 1;
+  kernel = GetCopyKernel(spec);
+  if (!kernel.ok()) return kernel.status();
+  run.past_caches = std::move(kernel).value();
+  return {};
+}
+
+Status Copier::GetTransposeKernels(ChannelRun& run, bool non_temporal) {
+  const bool to_planes = dst_.layout == Layout::kNchw;
+  const int64_t last_pixels = shape_.w % kTransposeRows;  // pieces are multiples of 16 pixels but the last
+  TransposeSpec spec;
+  spec.isa = static_cast<int32_t>(isa_);
+  const auto get = [&](int64_t rows, int64_t columns, bool past_caches, jit::KernelPtr& kernel) -> Status {
+    if (rows == 0 || columns == 0) return {};
+    spec.rows = static_cast<int32_t>(rows);
+    spec.zeros = to_planes ? 0 : static_cast<int32_t>(run.zeros);
+    spec.few_columns = columns < 4 ? static_cast<int32_t>(columns) : 0;
+    spec.non_temporal = past_caches ? 1 : 0;
+    Result<jit::KernelPtr> made = GetTransposeKernel(spec);
+    if (!made.ok()) return made.status();
+    kernel = std::move(made).value();
+    return {};
+  };
+  Status status;
+  if (to_planes) {
+    const bool lines = LinesMatch(0) && SameLine(dst_.strides.c);
+    status = get(kTransposeRows, run.channels, false, run.plain);
+    if (status.ok() && non_temporal && lines) status = get(kTransposeRows, run.channels, true, run.past_caches);
+    if (status.ok()) status = get(last_pixels, run.channels, false, run.rest_plain);
+    return status;
+  }
+  const int64_t lanes = run.channels + run.zeros;
+  const bool lines = dst_.layout == Layout::kNchw8c ? lanes == 8 && dst_.first_lane == 0
+                                                    : lanes == 16 && LinesMatch(dst_.strides.w);
+  const int64_t piece = std::min(shape_.w, kTransposedPixels);
+  status = get(run.channels, piece, false, run.plain);
+  if (status.ok() && non_temporal && lines) status = get(run.channels, piece, true, run.past_caches);
+  // The last piece may have fewer than four columns.
+  const int64_t last = shape_.w % kTransposedPixels;
+  if (status.ok() && shape_.w > kTransposedPixels && last < 4) status = get(run.channels, last, false, run.few);
+  return status;
+}
+
+Copier::Piece Copier::PieceOf(int64_t unit) const noexcept {
+  const int64_t part = unit % channel_pieces_, pixels = unit / channel_pieces_;
+  const int64_t index = pixels % pixel_pieces_, row = pixels / pixel_pieces_;
+  const int64_t n = row / shape_.h, y = row % shape_.h;
+  Range x = SplitRange(shape_.w, pixel_pieces_, index);
+  if (way_ == Way::kTransposed) {
+    x.begin = index * kTransposedPixels, x.end = std::min(x.begin + kTransposedPixels, shape_.w);
+  }
+  Piece piece;
+  piece.pixels = x.end - x.begin;
+  piece.first_period = part * periods_per_piece_;
+  piece.periods = std::min(periods_per_piece_, periods_ - piece.first_period);
+  piece.rest = part == channel_pieces_ - 1 && !rest_.empty();
+  const auto offset = [&](const Strides& s, int64_t period) {
+    return n * s.n + y * s.h + x.begin * s.w + piece.first_period * period;
+  };
+  piece.src = offset(src_.strides, src_period_), piece.dst = offset(dst_.strides, dst_period_);
+  return piece;
+}
+
+void Copier::Run(const float* src, float* dst, Range units) const noexcept {
+  const bool past_caches = reinterpret_cast<uintptr_t>(dst) % kLineBytes == 0;
+  for (int64_t unit = units.begin; unit < units.end; ++unit) {
+    const Piece piece = PieceOf(unit);
+    RunPiece(piece, src + piece.src, dst + piece.dst, past_caches);
+  }
+}
+
+void Copier::RunPiece(const Piece& piece, const float* src, float* dst, bool past_caches) const noexcept {
+  if (piece.periods > 0) {
+    if (way_ == Way::kPlanar) {
+      RunPlanar(piece, src, dst, past_caches);
+    } else {
+      for (const ChannelRun& run : full_) {
+        RunChannels(run, piece.periods, piece.pixels, src + run.src, dst + run.dst, past_caches);
+      }
+    }
+  }
+  if (!piece.rest) return;
+  src += piece.periods * src_period_, dst += piece.periods * dst_period_;
+  for (const ChannelRun& run : rest_) {
+    RunChannels(run, 1, piece.pixels, src + run.src, dst + run.dst, past_caches);
+  }
+}
+
+void Copier::RunPlanar(const Piece& piece, const float* src, float* dst, bool past_caches) const noexcept {
+  const ChannelRun& run = full_[0];
+  const CopyArgs args{src, dst, piece.periods, src_period_ * kFloat, dst_period_ * kFloat,
+                      piece.pixels * run.channels * kFloat, nullptr};
+  (past_caches && run.past_caches ? run.past_caches : run.plain)->entry<CopyFunction>()(&args);
+}
+
+void Copier::RunChannels(const ChannelRun& run, int64_t periods, int64_t pixels, const float* src, float* dst,
+                         bool past_caches) const noexcept {
+  if (way_ == Way::kTransposed) {
+    Transpose(run, periods, pixels, src, dst, past_caches);
+    return;
+  }
+  constexpr float kZero = 0.0f;
+  for (int64_t i = 0; i < periods; ++i, src += src_period_, dst += dst_period_) {
+    if (way_ == Way::kLoops) {
+      CopyByLoops(run, pixels, src, dst);
+      continue;
+    }
+    const CopyArgs args{src, dst, pixels, src_.strides.w * kFloat, dst_.strides.w * kFloat, run.channels * kFloat, &kZero};
+    (past_caches && run.past_caches ? run.past_caches : run.plain)->entry<CopyFunction>()(&args);
+  }
+}
+
+void Copier::Transpose(const ChannelRun& run, int64_t periods, int64_t pixels, const float* src, float* dst,
+                       bool past_caches) const noexcept {
+  const jit::KernelPtr& whole = past_caches && run.past_caches ? run.past_caches : run.plain;
+  if (dst_.layout != Layout::kNchw) {  // rows are channels, columns are pixels; the kernel goes on to the next periods
+    TransposeArgs args{src, dst, src_.strides.c * kFloat, dst_.strides.w * kFloat, pixels, periods,
+                       src_period_ * kFloat, dst_period_ * kFloat, 0};
+    const bool few = run.few && pixels < 4;
+    (few ? run.few : whole)->entry<TransposeFunction>()(&args);
+    return;
+  }
+  const int64_t groups = pixels / kTransposeRows, last = pixels % kTransposeRows;
+  for (int64_t i = 0; i < periods; ++i, src += src_period_, dst += dst_period_) {
+    TransposeArgs args{src, dst, src_.strides.w * kFloat, dst_.strides.c * kFloat, run.channels, groups,
+                       kTransposeRows * src_.strides.w * kFloat, kTransposeRows * kFloat, 0};
+    if (groups > 0) whole->entry<TransposeFunction>()(&args);
+    if (last == 0) continue;
+    args.src = src + groups * kTransposeRows * src_.strides.w, args.dst = dst + groups * kTransposeRows;
+    args.groups = 1;
+    run.rest_plain->entry<TransposeFunction>()(&args);
+  }
+}
+
+void Copier::CopyByLoops(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept {
+  const int64_t from = src_.layout == Layout::kNchw ? src_.strides.c : 1;
+  const int64_t to = dst_.layout == Layout::kNchw ? dst_.strides.c : 1;
+  for (int64_t x = 0; x < pixels; ++x, src += src_.strides.w, dst += dst_.strides.w) {
+    for (int64_t c = 0; c < run.channels; ++c) dst[c * to] = src[c * from];
+    std::fill_n(dst + run.channels, run.zeros, 0.0f);
+  }
+}
+
+}  // namespace rafter::reorder

@@ -1,0 +1,232 @@
+// kernels/reorder/copy_kernel.cc: see the header.
+#include "kernels/reorder/copy_kernel.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "jit/code_cache.h"
+#include "jit/compile.h"
+#include "jit/reg_pool.h"
+
+namespace rafter::reorder {
+
+namespace {
+
+using jit::Assembler;
+using jit::Label;
+using jit::Reg64;
+using jit::Xmm;
+
+constexpr int kFloat = sizeof(float);
+constexpr int kLineBytes = 64, kBlockBytes = 256;
+
+// A part of a row that one register holds: `lanes` floats, a power of two.
+struct Piece {
+  int at, lanes;
+};
+
+// Covers [0, count) by pieces of at most `vec_lanes`. Where the count is no sum of whole pieces, the last one starts
+// earlier and overlaps its neighbour.
+std::vector<Piece> PiecesOf(int count, int vec_lanes) {
+  std::vector<Piece> pieces;
+  if (count == 0) return pieces;
+  const int lanes = std::min(vec_lanes, static_cast<int>(std::bit_floor(static_cast<unsigned>(count))));
+  for (int at = 0; at + lanes <= count; at += lanes) pieces.push_back({at, lanes});
+  if (count % lanes != 0) pieces.push_back({count - lanes, lanes});
+  return pieces;
+}
+
+class CopyEmitter {
+ public:
+  CopyEmitter(const CopySpec& spec, Assembler& a)
+      : spec_(spec), a_(a), src_(pool_.Take()), dst_(pool_.Take()), rows_(pool_.Take()), src_row_(pool_.Take()),
+        dst_row_(pool_.Take()), run_(pool_.Take()), from_(pool_.Take()), to_(pool_.Take()), left_(pool_.Take()),
+        skip_(pool_.Take()) {}
+
+  void Emit() {
+    const auto arg = [&](size_t offset) { return a_.qword[a_.rdi + static_cast<int>(offset)]; };
+    a_.EnterKernel();
+    a_.mov(src_, arg(offsetof(CopyArgs, src)));
+    a_.mov(dst_, arg(offsetof(CopyArgs, dst)));
+    a_.mov(rows_, arg(offsetof(CopyArgs, rows)));
+    a_.mov(src_row_, arg(offsetof(CopyArgs, src_row_bytes)));
+    a_.mov(dst_row_, arg(offsetof(CopyArgs, dst_row_bytes)));
+    if (spec_.run == 0) a_.mov(run_, arg(offsetof(CopyArgs, run_bytes)));
+    if (spec_.border == Border::kFill) {
+      a_.mov(skip_, arg(offsetof(CopyArgs, fill)));
+      a_.vbroadcastss(border(), a_.dword[skip_]);
+    }
+    Label row;
+    a_.align(16);
+    a_.L(row);
+    EmitBorders();
+    if (spec_.run == 0) {
+      EmitOpenRow();
+    } else {
+      EmitBakedRow();
+    }
+    a_.add(src_, src_row_);
+    a_.add(dst_, dst_row_);
+    a_.dec(rows_);
+    a_.jnz(row, a_.T_NEAR);
+    if (spec_.non_temporal != 0) a_.sfence();
+    a_.LeaveKernel();
+  }
+
+ private:
+  Xmm border() const { return a_.vec(kBlockBytes / 32); }  // behind those that hold a block
+  bool non_temporal() const { return spec_.non_temporal != 0; }
+
+  Xmm Narrowed(const Xmm& v, int lanes) const {
+    if (lanes * kFloat == a_.isa().vec_bytes) return v;
+    return lanes == 8 ? Xmm(Xbyak::Ymm(v.getIdx())) : Xmm(v.getIdx());
+  }
+
+  void Load(const Xmm& v, const Xbyak::RegExp& at, int lanes) {
+    const Xmm r = Narrowed(v, lanes);
+    if (lanes == 1) a_.vmovss(r, a_.dword[at]);
+    else if (lanes == 2) a_.vmovq(r, a_.qword[at]);
+    else a_.vmovups(r, a_.ptr[at]);
+  }
+
+  void Store(const Xbyak::RegExp& at, const Xmm& v, int lanes, bool past_caches) {
+    const Xmm r = Narrowed(v, lanes);
+    if (lanes == 1) a_.vmovss(a_.dword[at], r);
+    else if (lanes == 2) a_.vmovlps(a_.qword[at], r);
+    else if (past_caches) a_.vmovntps(a_.ptr[at], r);
+    else a_.vmovups(a_.ptr[at], r);
+  }
+
+  void EmitBorders() {
+    if (spec_.border == Border::kNone) return;
+    // The end of the row as seen from its start.
+    const Reg64 &src_end = from_, &dst_end = to_;
+    if (spec_.after > 0) {
+      if (spec_.run == 0) {
+        a_.lea(src_end, a_.ptr[src_ + run_]);
+        a_.lea(dst_end, a_.ptr[dst_ + run_]);
+      } else {
+        a_.lea(src_end, a_.ptr[src_ + spec_.run * kFloat]);
+        a_.lea(dst_end, a_.ptr[dst_ + spec_.run * kFloat]);
+      }
+    }
+    if (spec_.border == Border::kReflect) {
+      for (int i = 1; i <= spec_.before; ++i) CopyFloat(src_ + i * kFloat, dst_ - i * kFloat);
+      for (int i = 0; i < spec_.after; ++i) CopyFloat(src_end - (2 + i) * kFloat, dst_end + i * kFloat);
+      return;
+    }
+    if (spec_.border == Border::kEdge && spec_.before > 0) a_.vbroadcastss(border(), a_.dword[src_]);
+    StoreBorder(dst_, -spec_.before, spec_.before);
+    if (spec_.border == Border::kEdge && spec_.after > 0) a_.vbroadcastss(border(), a_.dword[src_end - kFloat]);
+    StoreBorder(dst_end, 0, spec_.after);
+  }
+
+  void CopyFloat(const Xbyak::RegExp& from, const Xbyak::RegExp& to) {
+    const Xmm scalar(border().getIdx());
+    a_.vmovss(scalar, a_.dword[from]);
+    a_.vmovss(a_.dword[to], scalar);
+  }
+
+  void StoreBorder(const Reg64& base, int first, int count) {
+    for (const Piece& piece : PiecesOf(count, a_.isa().vec_lanes())) {
+      Store(base + (first + piece.at) * kFloat, border(), piece.lanes, false);
+    }
+  }
+
+  void EmitBakedRow() {
+    const std::vector<Piece> pieces = PiecesOf(spec_.run, a_.isa().vec_lanes());
+    constexpr size_t kAtOnce = kBlockBytes / 32;
+    for (size_t first = 0; first < pieces.size(); first += kAtOnce) {
+      const size_t end = std::min(pieces.size(), first + kAtOnce);
+      for (size_t i = first; i < end; ++i) {
+        Load(a_.vec(static_cast<int>(i - first)), src_ + pieces[i].at * kFloat, pieces[i].lanes);
+      }
+      for (size_t i = first; i < end; ++i) {
+        Store(dst_ + pieces[i].at * kFloat, a_.vec(static_cast<int>(i - first)), pieces[i].lanes, non_temporal());
+      }
+    }
+  }
+
+  // `bytes` at from_ + at to to_ + at.
+  void CopyBytes(int bytes, const Xbyak::RegExp& at, bool past_caches) {
+    const int vec = a_.isa().vec_bytes, lanes = a_.isa().vec_lanes();
+    for (int i = 0; i < bytes / vec; ++i) Load(a_.vec(i), from_ + at + i * vec, lanes);
+    for (int i = 0; i < bytes / vec; ++i) Store(to_ + at + i * vec, a_.vec(i), lanes, past_caches);
+  }
+
+  // A first line that may overlap the second, blocks and lines with aligned stores, a last line that ends at the end.
+  void EmitOpenRow() {
+    Label aligned, block, lines, line, last, done;
+    a_.mov(from_, src_);
+    a_.mov(to_, dst_);
+    a_.mov(left_, run_);
+    a_.mov(skip_, to_);
+    a_.neg(skip_);
+    a_.and_(skip_, kLineBytes - 1);
+    a_.jz(aligned);
+    CopyBytes(kLineBytes, Xbyak::RegExp(), false);
+    a_.add(from_, skip_);
+    a_.add(to_, skip_);
+    a_.sub(left_, skip_);
+    a_.L(aligned);
+    a_.sub(left_, kBlockBytes);
+    a_.jl(lines, a_.T_NEAR);
+    a_.align(16);
+    a_.L(block);
+    CopyBytes(kBlockBytes, Xbyak::RegExp(), non_temporal());
+    a_.add(from_, kBlockBytes);
+    a_.add(to_, kBlockBytes);
+    a_.sub(left_, kBlockBytes);
+    a_.jge(block, a_.T_NEAR);
+    a_.L(lines);
+    a_.add(left_, kBlockBytes - kLineBytes);
+    a_.jl(last);
+    a_.L(line);
+    CopyBytes(kLineBytes, Xbyak::RegExp(), non_temporal());
+    a_.add(from_, kLineBytes);
+    a_.add(to_, kLineBytes);
+    a_.sub(left_, kLineBytes);
+    a_.jge(line);
+    a_.L(last);
+    a_.add(left_, kLineBytes);
+    a_.jz(done);
+    CopyBytes(kLineBytes, left_ - kLineBytes, false);
+    a_.L(done);
+  }
+
+  const CopySpec& spec_;
+  Assembler& a_;
+  jit::RegPool pool_;
+  const Reg64 src_, dst_, rows_, src_row_, dst_row_, run_, from_, to_, left_, skip_;
+};
+
+std::string NameOf(const CopySpec& spec, const char* isa) {
+  std::string name = std::string("copy_f32_") + isa;
+  name += spec.run == 0 ? "_open" : "_run" + std::to_string(spec.run);
+  constexpr const char* kBorders[] = {"", "_fill", "_edge", "_reflect"};
+  name += kBorders[static_cast<int>(spec.border)];
+  if (spec.border != Border::kNone) name += std::to_string(spec.before) + "_" + std::to_string(spec.after);
+  return spec.non_temporal != 0 ? name + "_nt" : name;
+}
+
+}  // namespace
+
+CopySpec SpecOfRun(Isa isa, int64_t run, bool non_temporal) noexcept {
+  CopySpec spec;
+  spec.isa = static_cast<int32_t>(isa);
+  spec.run = run <= kMaxBakedRun ? static_cast<int32_t>(run) : 0;
+  spec.non_temporal = non_temporal ? 1 : 0;
+  return spec;
+}
+
+Result<jit::KernelPtr> GetCopyKernel(const CopySpec& spec) {
+  return jit::GetOrCompile("copy", spec, [](const CopySpec& s) {
+    const jit::IsaInfo& isa = jit::GetIsaInfo(static_cast<Isa>(s.isa));
+    return jit::Compile(NameOf(s, isa.name), isa, [&](Assembler& a) { CopyEmitter(s, a).Emit(); });
+  });
+}
+
+}  // namespace rafter::reorder
