@@ -1,6 +1,6 @@
 // rafter/reorder.h: copies a tensor to another layout, or to other strides.
 //
-//   rafter::ReorderDesc desc{.c = 64, .h = 56, .w = 56, .src = {rafter::Layout::kNchw}, .dst = {rafter::Layout::kNhwc}};
+//   rafter::ReorderDesc desc{.c = 64, .h = 56, .w = 56, .src = {rafter::Layout::kNchw}};   // dst: NHWC
 //   auto reorder = rafter::Reorder::Create(desc);
 //   rafter::Status status = reorder->Run(src, dst);
 //

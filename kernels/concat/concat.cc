@@ -83,7 +83,8 @@ Status CheckCall(const ConcatProblem& problem, std::span<const float* const> inp
   if (inputs.size() != problem.inputs.size()) {
     return Status(StatusCode::kInvalidArgument, "inputs: wrong number of pointers, allowed: one per input");
   }
-  Status status = CheckPointer(dst, "dst: is null, allowed: a pointer to the result", "dst: is not aligned to 4 bytes");
+  Status status =
+      CheckPointer(dst, "dst: is null, allowed: a pointer to the result", "dst: is not aligned to 4 bytes");
   const Layout layout = problem.desc.dst.layout;
   const TensorPlace whole{dst, layout, problem.dst, problem.shape};
   for (size_t i = 0; i < inputs.size() && status.ok(); ++i) {
@@ -92,7 +93,8 @@ Status CheckCall(const ConcatProblem& problem, std::span<const float* const> inp
     if (!status.ok()) break;
     const ConcatProblem::Input& input = problem.inputs[i];
     const TensorPlace place{inputs[i], problem.desc.inputs[i].format.layout, input.strides, input.shape};
-    const TensorPlace target{dst + input.offset, layout, WithDenseSingles(layout, problem.dst, input.shape), input.shape};
+    const TensorPlace target{dst + input.offset, layout, WithDenseSingles(layout, problem.dst, input.shape),
+                             input.shape};
     if (place.layout == layout && OverlapOf(place, target) == Overlap::kSame) {
       skipped.set(i);
     } else if (OverlapOf(place, whole) != Overlap::kNone) {

@@ -282,7 +282,8 @@ void Copier::RunChannels(const ChannelRun& run, int64_t periods, int64_t pixels,
       CopyByLoops(run, pixels, src, dst);
       continue;
     }
-    const CopyArgs args{src, dst, pixels, src_.strides.w * kFloat, dst_.strides.w * kFloat, run.channels * kFloat, &kZero};
+    const CopyArgs args{src,   dst, pixels, src_.strides.w * kFloat, dst_.strides.w * kFloat, run.channels * kFloat,
+                        &kZero};
     (past_caches && run.past_caches ? run.past_caches : run.plain)->entry<CopyFunction>()(&args);
   }
 }

@@ -45,11 +45,10 @@ class TransposeEmitter {
     } else {
       EmitColumnLoop();
     }
-    for (const auto& [pointer, step] : {std::pair{offsetof(TransposeArgs, src), offsetof(TransposeArgs, src_group_bytes)},
-                                        {offsetof(TransposeArgs, dst), offsetof(TransposeArgs, dst_group_bytes)}}) {
-      a_.mov(columns_, a_.qword[a_.rdi + static_cast<int>(step)]);
-      a_.add(a_.qword[a_.rdi + static_cast<int>(pointer)], columns_);
-    }
+    a_.mov(columns_, ARG(src_group_bytes));
+    a_.add(ARG(src), columns_);
+    a_.mov(columns_, ARG(dst_group_bytes));
+    a_.add(ARG(dst), columns_);
     a_.dec(ARG(groups));
     a_.jnz(group, a_.T_NEAR);
     if (spec_.non_temporal != 0) a_.sfence();

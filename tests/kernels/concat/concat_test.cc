@@ -70,7 +70,8 @@ TEST(Concat, AlongChannels) {
     for (const Layout from : kLayouts) {
       for (const Layout to : kLayouts) {
         for (const std::vector<int64_t>& sizes :
-             {std::vector<int64_t>{16}, {16, 32}, {64, 64, 192}, {8, 24}, {3, 5}, {1, 1, 1}, {17, 31, 16}, {20, 12, 40}}) {
+             {std::vector<int64_t>{16}, {16, 32}, {64, 64, 192}, {8, 24}, {3, 5}, {1, 1, 1}, {17, 31, 16},
+              {20, 12, 40}}) {
           for (const int threads : {1, 3}) Check({Axis::kC, {2, 0, 5, 7}, sizes, {from}, to, {}, threads});
           Check({Axis::kC, {1, 0, 12, 12}, sizes, {from}, to, {1, 2, 1}, 2});
         }
@@ -87,8 +88,8 @@ TEST(Concat, MixedLayouts) {
       Check({Axis::kC, {1, 0, 6, 6}, {8, 8}, {Layout::kNchw16c, Layout::kNchw}, to, {}, 1});
       Check({Axis::kC, {2, 0, 6, 7}, {24, 16, 9, 35}, {Layout::kNchw16c, Layout::kNchw, Layout::kNhwc, Layout::kNchw8c},
              to, {}, 2});
-      Check({Axis::kC, {1, 0, 20, 21}, {5, 16, 3, 64}, {Layout::kNhwc, Layout::kNchw, Layout::kNchw8c, Layout::kNhwc}, to,
-             {2, 1, 0}, 2});
+      Check({Axis::kC, {1, 0, 20, 21}, {5, 16, 3, 64}, {Layout::kNhwc, Layout::kNchw, Layout::kNchw8c, Layout::kNhwc},
+             to, {2, 1, 0}, 2});
     }
   });
 }

@@ -112,7 +112,8 @@ TEST(Pad, Slices) {
 
 TEST(Pad, ConstantsOfEveryKind) {
   testing::ForEachIsa([&](Isa) {
-    for (const float value : {0.0f, -0.0f, std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    using Limits = std::numeric_limits<float>;
+    for (const float value : {0.0f, -0.0f, Limits::quiet_NaN(), -Limits::infinity()}) {
       for (const Layout layout : kLayouts) {
         Case c{PadMode::kConstant, layout, {1, 20, 4, 9}};
         c.value = value;
