@@ -7,10 +7,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "runtime/block_map.h"
 
@@ -109,6 +111,10 @@ struct MemoryPool::Impl {
   void* Allocate(size_t bytes) noexcept;
   void Free(void* block) noexcept;
   void Trim() noexcept;
+  BlockMap::Span TakeParked(bool is_large, size_t rounded) noexcept;
+  bool IsParked(BlockMap::Span span) const noexcept;
+  void Park(bool is_large, BlockMap::Span span) noexcept;
+  void ReleaseParked() noexcept;
   bool Grow(bool is_large, size_t bytes) noexcept;
   bool MapArena(BlockMap& map, size_t bytes, size_t alignment) noexcept;
   void DropFreeArenas(BlockMap& map, size_t below_bytes) noexcept;
@@ -118,6 +124,15 @@ struct MemoryPool::Impl {
   const size_t limit;
   ForkSafeLock lock;  // guards all below
   BlockMap small{kLine}, large{kPage};
+  // Blocks just freed, one for each class of sizes, that the map does not know to be free yet: a request of the same
+  // size gets one without any search. They are released before the pool grows.
+  static constexpr size_t kParked = 64;
+  struct Parked {
+    BlockMap::Span span;
+    bool is_large = false;
+  };
+  std::array<Parked, kParked> parked{};
+  static size_t ParkOf(size_t bytes) noexcept { return (bytes / kLine * 0x9E3779B97F4A7C15u >> 32) % kParked; }
   MemoryPoolStats stats;
 };
 
@@ -125,7 +140,12 @@ void* MemoryPool::Impl::Allocate(size_t bytes) noexcept {
   if (bytes > SIZE_MAX / 2) return nullptr;
   const bool is_large = bytes >= kLargeBytes;
   const size_t rounded = RoundUp(std::max<size_t>(bytes, 1), is_large ? kPage : kLine);
-  BlockMap::Span block = MapOf(is_large).Take(rounded);
+  BlockMap::Span block = TakeParked(is_large, rounded);
+  if (block.begin == 0) block = MapOf(is_large).Take(rounded);
+  if (block.begin == 0) {
+    ReleaseParked();
+    block = MapOf(is_large).Take(rounded);
+  }
   if (block.begin == 0) {
     if (!Grow(is_large, rounded)) return nullptr;
     block = MapOf(is_large).Take(rounded);
@@ -138,18 +158,43 @@ void* MemoryPool::Impl::Allocate(size_t bytes) noexcept {
   return memory;
 }
 
+BlockMap::Span MemoryPool::Impl::TakeParked(bool is_large, size_t rounded) noexcept {
+  Parked& candidate = parked[ParkOf(rounded)];
+  if (candidate.span.bytes != rounded || candidate.is_large != is_large) return {};
+  return std::exchange(candidate.span, BlockMap::Span{});
+}
+
+bool MemoryPool::Impl::IsParked(BlockMap::Span span) const noexcept {
+  return parked[ParkOf(span.bytes)].span.begin == span.begin;
+}
+
+void MemoryPool::Impl::Park(bool is_large, BlockMap::Span span) noexcept {
+  const Parked previous = std::exchange(parked[ParkOf(span.bytes)], Parked{span, is_large});
+  if (previous.span.begin != 0) MapOf(previous.is_large).Release(previous.span.begin);
+}
+
+void MemoryPool::Impl::ReleaseParked() noexcept {
+  for (Parked& block : parked) {
+    if (block.span.begin != 0) MapOf(block.is_large).Release(block.span.begin);
+    block = {};
+  }
+}
+
 void MemoryPool::Impl::Free(void* block) noexcept {
   const auto begin = reinterpret_cast<uintptr_t>(block);
-  BlockMap::Span span = large.Find(begin);
-  BlockMap& map = MapOf(span.begin != 0);
-  if (span.begin == 0) span = small.Find(begin);
-  if (span.begin == 0) return;  // not ours, or freed already
+  BlockMap::Span span = small.Find(begin);
+  const bool is_large = span.begin == 0;
+  if (is_large) span = large.Find(begin);
+  if (span.begin == 0 || IsParked(span)) {  // not ours, or freed already
+    ++stats.rejected_frees;
+    return;
+  }
   if (kFill) {
     ASAN_UNPOISON_MEMORY_REGION(block, span.bytes);
     std::memset(block, kFreedByte, span.bytes);
   }
   ASAN_POISON_MEMORY_REGION(block, span.bytes);
-  map.Release(begin);
+  Park(is_large, span);
   stats.in_use_bytes -= span.bytes;
 }
 
@@ -198,6 +243,7 @@ void MemoryPool::Impl::DropFreeArenas(BlockMap& map, size_t below_bytes) noexcep
 
 // Free arenas are unmapped; in the others the free pages are emptied, which keeps them mapped.
 void MemoryPool::Impl::Trim() noexcept {
+  ReleaseParked();
   for (BlockMap* map : {&small, &large}) {
     DropFreeArenas(*map, SIZE_MAX);
     map->ForEachFree([](BlockMap::Span span) {

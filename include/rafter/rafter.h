@@ -2,6 +2,7 @@
 #ifndef RAFTER_RAFTER_H_
 #define RAFTER_RAFTER_H_
 
+#include "rafter/arena_plan.h"   // IWYU pragma: export
 #include "rafter/concat.h"       // IWYU pragma: export
 #include "rafter/conv.h"         // IWYU pragma: export
 #include "rafter/cost.h"         // IWYU pragma: export

@@ -138,6 +138,30 @@ TEST(MemoryPool, TrimReturnsWhatIsFree) {
   EXPECT_EQ(pool.stats().mapped_bytes, 0u);
 }
 
+TEST(MemoryPool, RejectsWhatIsNoBlockInUse) {
+  MemoryPool pool;
+  for (const size_t bytes : {size_t{100}, 100 * kKiB}) {
+    auto* block = static_cast<unsigned char*>(pool.Allocate(bytes));
+    auto* other = static_cast<unsigned char*>(pool.Allocate(bytes));
+    const size_t before = pool.stats().rejected_frees;
+    pool.Free(block);
+    pool.Free(block);  // twice, while the pool keeps it at hand
+    pool.Free(other);
+    pool.Free(other);
+    pool.Free(block);      // twice, after another one came back
+    pool.Free(other + 1);  // inside of a block
+    unsigned char foreign[64];
+    pool.Free(foreign);
+    EXPECT_EQ(pool.stats().rejected_frees - before, 5u);
+    EXPECT_EQ(pool.stats().in_use_bytes, 0u);
+    void* first = pool.Allocate(bytes);
+    void* second = pool.Allocate(bytes);
+    EXPECT_NE(first, second);
+    pool.Free(first);
+    pool.Free(second);
+  }
+}
+
 TEST(MemoryPool, PoisonsInDebugBuilds) {
 #ifdef NDEBUG
   GTEST_SKIP() << "a release build";
