@@ -70,9 +70,10 @@ enum class Planning : uint8_t { kModel, kMeasure };
 struct ConvOptions {
   int threads = 0;               // threads the plan is laid out for; 0 = those of OpenMpThreads()
   Accuracy accuracy = Accuracy::kDefault;
-  // Name of the only algorithm to be tried ("reference", "direct", "pointwise"; the last two also allow
-  // their form behind a change of layout, "direct+reorder"); empty: the cheapest. kUnsupported when it
-  // refuses the problem, kInvalidArgument for an unknown name.
+  // Name of the only algorithm to be tried ("direct", "pointwise", "depthwise", "splitk", "grouped",
+  // "widthwise", "gemm", "reference", …: `rafter list` prints all; a name also allows the form of the algorithm
+  // behind a change of layout, "direct+reorder"); empty: the cheapest. kUnsupported when it refuses the
+  // problem, kInvalidArgument for an unknown name (the message lists all).
   std::string algorithm{};
   Planning plan = Planning::kModel;
   // kMeasure only: where tensors, weights and scratch for the measurement come from (kOutOfMemory when
@@ -117,7 +118,9 @@ struct RunOptions {
   int max_threads = 0;              // upper limit for this call; 0 = the plan's own count
 };
 
-// A planned convolution. Immutable: Run may be called from several threads at the same time.
+// A planned convolution. Results have the same bits for any thread count, batch split and image size around the same
+// window; between algorithms, instruction sets and layouts the order of a sum may differ (Explain names it).
+// Immutable: Run may be called from several threads at the same time.
 class RAFTER_EXPORT Conv {
  public:
   // Errors: kInvalidArgument (names field, value, what is allowed), kUnsupported (a forced algorithm
