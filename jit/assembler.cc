@@ -122,12 +122,12 @@ void Assembler::UseTailMask(const Xmm& mask_vec) {
   if (isa_.has_opmask) vptestmd(kTailMask, mask_vec, mask_vec);
 }
 
-void Assembler::FmaTail(const Xmm& acc, const Xmm& x, const Xmm& multiplier, const Xmm& mask_vec,
+void Assembler::FmaTail(const Xmm& acc, const Xmm& x, const Xmm& multiplier, const Xbyak::Operand& mask,
                         const Xmm& temp) {
   if (isa_.has_opmask) {
     vfmadd231ps(acc | kTailMask, x, multiplier);
   } else {  // unused lanes of x are zero: zeros on the other side keep infinity out
-    vandps(temp, multiplier, mask_vec);
+    vandps(temp, multiplier, mask);
     vfmadd231ps(acc, x, temp);
   }
 }

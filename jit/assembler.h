@@ -63,7 +63,8 @@ class Assembler : public Xbyak::CodeGenerator {
   // A lane mask that is in a register already (any lanes, not only the first).
   void UseTailMask(const Xmm& mask_vec);
   // acc += x * multiplier in the used lanes; the others are not even multiplied. Destroys `temp`.
-  void FmaTail(const Xmm& acc, const Xmm& x, const Xmm& multiplier, const Xmm& mask_vec, const Xmm& temp);
+  // The mask may lie in memory; `temp` may be the multiplier.
+  void FmaTail(const Xmm& acc, const Xmm& x, const Xmm& multiplier, const Xbyak::Operand& mask, const Xmm& temp);
   // Whether FmaTail costs no more than an FMA.
   bool fma_tail_is_free() const { return isa_.has_opmask; }
   // Stores the first `lanes` lanes, fewer than a vector has, whose mask was prepared by LoadTailMask. Destroys

@@ -100,6 +100,7 @@ int MaxRollingColumns(int registers, int rows) {
 // Whether inputs and outputs go through a small buffer in which pixels lie a line further apart: at
 // power-of-two distances all columns of a tile share a few L1 sets.
 bool Stages(const Geometry& g) {
+  if (g.transposes) return true;
   // Copies cost less beside many taps.
   const int64_t bytes = g.taps() >= kManyTaps ? kStagedBytes / 2 : kStagedBytes;
   const auto aliases = [&](const Steps& s) {
@@ -113,14 +114,14 @@ int64_t StagedBytes(const Geometry& g, const ChannelBlocking& b) {
   const int64_t rows = (b.tile_rows - 1) * g.rows.stride() + g.kh;
   const int64_t pixels =
       std::min(rows, g.rows.in()) * g.columns.in() + b.tile_rows * g.columns.out();
-  return pixels * kStagedPixel * static_cast<int64_t>(sizeof(float));
+  return pixels * b.staged_pixel * static_cast<int64_t>(sizeof(float));
 }
 
 // Output rows per staged block, a multiple of those of a tile: as many as their input rows fit.
-int64_t StagedRows(const Geometry& g, int tile_rows) {
+int64_t StagedRows(const Geometry& g, int tile_rows, int64_t pixel) {
   const int64_t row = g.columns.in() * g.rows.stride() + g.columns.out();
   const int64_t most =
-      kStagedBlockBytes / (row * kStagedPixel * static_cast<int64_t>(sizeof(float)));
+      kStagedBlockBytes / (row * pixel * static_cast<int64_t>(sizeof(float)));
   const int64_t rows =
       std::clamp(most, int64_t{1}, CeilDiv(g.rows.outputs(0), tile_rows) * tile_rows);
   return CeilDiv(rows, tile_rows) * tile_rows;
@@ -136,7 +137,8 @@ int64_t RollingRows(const Geometry& g) {
   // Rows that fall into the same L1 sets.
   const int64_t row_bytes = g.src.row * g.rows.dilation() * static_cast<int64_t>(sizeof(float));
   if (!Stages(g) && rows > 2 * kDenseRollingRows && row_bytes % kAliasBytes == 0) return 0;
-  const int64_t most = IsDense(g) ? kDenseRollingRows : kBlockedRollingRows;
+  const bool blocked = !IsDense(g) || g.transposes;
+  const int64_t most = blocked ? kBlockedRollingRows : kDenseRollingRows;
   const int64_t block = CeilDiv(rows, CeilDiv(rows, most));
   if (CanRoll(g.rows, block)) return block;
   return CanRoll(g.rows, rows) ? rows : 0;
@@ -221,7 +223,7 @@ void ChooseTile(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
   const bool share = g.rows.step() < g.kh && g.rows.outputs(0) > 1 && g.kw <= kMaxTaps;
   b.rows = share ? 2 : 1;
   // Staged rows are copied once for several tiles.
-  b.tile_rows = Stages(g) ? StagedRows(g, b.rows) : b.rows;
+  b.tile_rows = Stages(g) ? StagedRows(g, b.rows, b.staged_pixel) : b.rows;
   for (int rows = 1; rows <= b.rows; ++rows) b.columns[rows] = MaxColumns(registers, rows);
 }
 
@@ -245,7 +247,9 @@ double PredictCycles(const Geometry& g, const ChannelBlocking& b, int lanes,
       bytes <= static_cast<double>(machine.l2_bytes)   ? machine.l2_bytes_per_cycle
       : bytes <= static_cast<double>(machine.l3_bytes) ? machine.l3_bytes_per_cycle
                                                        : machine.dram_bytes_per_cycle;
-  return std::max(fma, bytes / bandwidth) * kLosses + outputs * kOutputCycles;
+  const double transposed =
+      g.transposes ? bytes / static_cast<double>(sizeof(float)) * kTransposeCycles : 0;
+  return fma * kLosses + bytes / bandwidth + outputs * kOutputCycles + transposed;
 }
 
 }  // namespace
@@ -300,12 +304,14 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
     constexpr unsigned kKeep = ChannelSpec::kPermuted | ChannelSpec::kMaskedSrc;
     kept = std::max(kept, std::popcount(run.flags & kKeep));
   }
+  b.stages = Stages(g);
+  b.staged_channels = g.transposes ? kTransposedChannels : kStagedChannels;
+  b.staged_pixel = g.transposes ? kTransposedChannels : kStagedPixel;
   ChooseTile(g, info, kept, machine, b);
   const int64_t units = g.n * CountRowTiles(g.rows, b.tile_rows);
-  b.stages = Stages(g);
   if (b.stages) b.staged_bytes = StagedBytes(g, b);
   b.strip_vecs =
-      b.stages ? kStagedChannels / lanes : StripVecs(g, lanes, b.vectors[0].vecs, units, threads);
+      b.stages ? b.staged_channels / lanes : StripVecs(g, lanes, b.vectors[0].vecs, units, threads);
   b.strips = CeilDiv(b.vectors[0].vecs, b.strip_vecs);
   ChooseThreads(units, threads, b);
   const double used = b.unit_threads * b.strip_threads;

@@ -36,6 +36,7 @@ struct ChannelBlocking {
   int64_t tile_rows = 1;  // output rows per block: `rows`, more where tiles roll or are staged
   bool stages = false;    // through a buffer per thread of staged_bytes
   int64_t staged_bytes = 0;
+  int64_t staged_channels = 0, staged_pixel = 0;  // per strip; floats between pixels of the buffer
   int columns[kMaxRows + 1] = {};           // most columns of a tile by its rows
   int unit_threads = 1, strip_threads = 1;  // grid of threads: row tiles x strips
   double predicted_us = 0;

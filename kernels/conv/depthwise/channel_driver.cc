@@ -90,6 +90,8 @@ class ChannelDriver {
   void RunRow(int64_t rows, int64_t first_input);
   int64_t StageInputs(int64_t n, int64_t first_input, int64_t rows);
   void UnstageOutputs(int64_t n, int64_t first_output, int64_t rows);
+  void TransposeInputs(int64_t n, int64_t first_row, int64_t rows);
+  void TransposeOutputs(int64_t n, int64_t first_row, int64_t rows);
   void RunPieces(const RowCode& code, size_t run, const ColumnRun& tiles, int64_t phase,
                  int64_t first_input);
 
@@ -101,6 +103,7 @@ class ChannelDriver {
   float* dst_;
   float* const staged_;
   size_t vector_run_ = 0;
+  int64_t channel_ = 0;  // of the first lane
   // Bytes from the tensors' beginning to the current channels, then with the current image and row.
   int64_t src_channel_ = 0, dst_channel_ = 0, src_row_ = 0, dst_row_ = 0;
   std::array<int64_t, kMaxPostOps> residual_channel_{}, residual_row_{};
@@ -138,7 +141,7 @@ void ChannelDriver::SetVectors(size_t run, int64_t first_vec, int64_t vecs) {
   const VectorRun& vectors = plan_.blocking_.vectors[run];
   const int64_t lanes = plan_.lanes(), channel = vectors.first_channel + first_vec * lanes;
   const BlockLayout& w = plan_.weights_;
-  vector_run_ = run;
+  vector_run_ = run, channel_ = channel;
   const int64_t block = vectors.last_block ? w.blocks : channel / kBlock;
   const int64_t lane = vectors.last_block ? kBlock - lanes : channel % kBlock;
   args_.weights = call_.weights + block * w.block_floats + kBlock + lane;
@@ -264,20 +267,66 @@ void ChannelDriver::RunTiles(const RowBlock& block, int64_t first_input) {
 int64_t ChannelDriver::StageInputs(int64_t n, int64_t first_input, int64_t rows) {
   const int64_t needed = (rows - 1) * g_.rows.step() + g_.kh, width = g_.columns.in();
   const TapRange inside = g_.rows.Inside(first_input, needed);
-  CopyArgs copy{nullptr, staged_, g_.src.column * kFloat, kStagedPixel * kFloat, width};
+  const int64_t pixel = plan_.blocking_.staged_pixel;
+  src_ = staged_;
+  dst_ = staged_ + (inside.end - inside.begin) * width * pixel;
+  if (g_.transposes) {
+    TransposeInputs(n, first_input + inside.begin, inside.end - inside.begin);
+    return -inside.begin * width * pixel * kFloat;
+  }
+  CopyArgs copy{nullptr, staged_, g_.src.column * kFloat, pixel * kFloat, width};
   for (int64_t row = inside.begin; row < inside.end; ++row) {
     copy.src =
         Shift(call_.src, (n * g_.src.n + (first_input + row) * g_.src.row) * kFloat + src_channel_);
     plan_.copy_(&copy);
-    copy.dst += width * kStagedPixel;
+    copy.dst += width * pixel;
   }
-  src_ = staged_;
-  dst_ = copy.dst;
-  return -inside.begin * width * kStagedPixel * kFloat;
+  return -inside.begin * width * pixel * kFloat;
+}
+
+// Of an NCHW tensor, `rows` rows of the current channels, 8 channels at a time.
+void ChannelDriver::TransposeInputs(int64_t n, int64_t first_row, int64_t rows) {
+  const int64_t width = g_.columns.in(), channels = args_.vecs * plan_.lanes();
+  const int64_t pixel = plan_.blocking_.staged_pixel;
+  const bool dense = g_.src.row == width;
+  const int64_t lines = dense ? 1 : rows, columns = dense ? rows * width : width;
+  for (int64_t channel = 0; channel < channels; channel += reorder::kTransposeRows) {
+    for (int64_t line = 0; line < lines; ++line) {
+      const float* src =
+          Shift(call_.src, (n * g_.src.n + (channel_ + channel) * g_.src.channel +
+                            (first_row + line) * g_.src.row) *
+                               kFloat);
+      float* dst = staged_ + line * width * pixel + channel;
+      reorder::TransposeArgs args{src, dst, g_.src.channel * kFloat, pixel * kFloat, columns,
+                                  kLaneMasks.lanes + 16 - columns % reorder::kTransposeRows};
+      plan_.transpose_(&args);
+    }
+  }
+}
+
+// 8 pixels at a time; where their number is no multiple, the last ones are written twice.
+void ChannelDriver::TransposeOutputs(int64_t n, int64_t first_row, int64_t rows) {
+  const int64_t width = g_.columns.out(), channels = args_.vecs * plan_.lanes();
+  const int64_t pixel = plan_.blocking_.staged_pixel;
+  const bool dense = g_.dst.row == width;
+  const int64_t lines = dense ? 1 : rows, pixels = dense ? rows * width : width;
+  for (int64_t line = 0; line < lines; ++line) {
+    float* const dst = Shift(call_.dst, (n * g_.dst.n + channel_ * g_.dst.channel +
+                                         (first_row + line) * g_.dst.row) *
+                                            kFloat);
+    const float* const src = dst_ + line * width * pixel;
+    for (int64_t at = 0; at < pixels; at += reorder::kTransposeRows) {
+      const int64_t first = std::min(at, pixels - reorder::kTransposeRows);
+      reorder::TransposeArgs args{src + first * pixel, dst + first, pixel * kFloat,
+                                  g_.dst.channel * kFloat, channels, kLaneMasks.lanes + 16};
+      plan_.transpose_(&args);
+    }
+  }
 }
 
 void ChannelDriver::UnstageOutputs(int64_t n, int64_t first_output, int64_t rows) {
   const int64_t width = g_.columns.out();
+  if (g_.transposes) return TransposeOutputs(n, first_output, rows);
   CopyArgs copy{dst_, nullptr, kStagedPixel * kFloat, g_.dst.column * kFloat, width};
   for (int64_t row = 0; row < rows; ++row) {
     copy.dst = Shift(call_.dst,

@@ -27,9 +27,28 @@ int64_t ChannelBytes(Layout layout, int64_t channel_step, int64_t c) {
 
 }  // namespace
 
+const char* TransposedRefusal(const ConvProblem& problem, Isa isa) {
+  const ConvDesc& d = problem.desc;
+  if (d.src.layout != Layout::kNchw || d.dst.layout != Layout::kNchw)
+    return "one tensor is NCHW, the other one not";
+  const Geometry g = TransposedGeometryOf(problem);
+  if (g.multiplier > 1 || g.ic < jit::GetIsaInfo(isa).vec_lanes())
+    return "NCHW with a channel multiplier, or with fewer channels than lanes";
+  if (g.rows.distance() > 1 || g.rows.dilation() > 1 || g.has_residual())
+    return "NCHW with a vertical dilation or a residual";
+  const bool short_rows = g.columns.out() < reorder::kTransposeRows;
+  if (short_rows && (g.dst.row != g.columns.out() ||
+                     g.rows.out() * g.columns.out() < reorder::kTransposeRows)) {
+    return "NCHW with fewer outputs together than a transposition takes";
+  }
+  return "";
+}
+
 ChannelPlan::ChannelPlan(const ConvProblem& problem, const PlanContext& context)
     : header_(BlockHeader(problem)),
-      geometry_(GeometryOf(problem, Exchanges(problem))),
+      geometry_(problem.desc.src.layout == Layout::kNchw
+                    ? TransposedGeometryOf(problem)
+                    : GeometryOf(problem, Exchanges(problem))),
       isa_(ChannelIsa(geometry_, context.isa)),
       blocking_(ChooseChannelBlocking(geometry_, isa_, *context.machine, context.threads)),
       weights_(LayOutBlocks(geometry_.oc, geometry_.taps())) {}
@@ -55,7 +74,17 @@ Status ChannelPlan::Compile() {
     }
     done.push_back(run.flags);
   }
-  if (!blocking_.stages) return {};
+  return blocking_.stages ? AddCopies() : Status();
+}
+
+Status ChannelPlan::AddCopies() {
+  if (geometry_.transposes) {
+    Result<jit::KernelPtr> transpose = reorder::GetTransposeKernel(reorder::kTransposeRows);
+    if (!transpose.ok()) return transpose.status();
+    kernels_.push_back(*transpose);
+    transpose_ = (*transpose)->entry<reorder::TransposeFunction>();
+    return {};
+  }
   Result<jit::KernelPtr> copy = GetCopyKernel(isa_, kStagedChannels * kFloat);
   if (!copy.ok()) return copy.status();
   kernels_.push_back(*copy);
@@ -76,12 +105,12 @@ Status ChannelPlan::AddCodes(uint8_t flags) {
 
 Steps ChannelPlan::src_steps() const {
   if (!blocking_.stages) return geometry_.src;
-  return {0, 1, geometry_.columns.in() * kStagedPixel, kStagedPixel};
+  return {0, 1, geometry_.columns.in() * blocking_.staged_pixel, blocking_.staged_pixel};
 }
 
 Steps ChannelPlan::dst_steps() const {
   if (!blocking_.stages) return geometry_.dst;
-  return {0, 1, geometry_.columns.out() * kStagedPixel, kStagedPixel};
+  return {0, 1, geometry_.columns.out() * blocking_.staged_pixel, blocking_.staged_pixel};
 }
 
 // Whether neighbouring outputs, and residuals, lie as far apart as neighbouring columns of the
@@ -197,8 +226,9 @@ std::string ChannelPlan::Describe() const {
        " channels");
   if (b.streams) line("outputs: stored past the caches");
   if (b.stages)
-    line("staged: pixels at a power-of-two distance are copied through " +
-         std::to_string(b.staged_bytes) + " bytes");
+    line(std::string("staged: ") +
+         (geometry_.transposes ? "strips are transposed" : "pixels at a power-of-two distance are copied") +
+         " through " + std::to_string(b.staged_bytes) + " bytes");
   line("threads: " + std::to_string(b.unit_threads) + " over rows x " +
        std::to_string(b.strip_threads) + " over strips");
   std::vector<std::string> names;

@@ -15,6 +15,7 @@
 #include "kernels/conv/depthwise/geometry.h"
 #include "kernels/conv/depthwise/pack.h"
 #include "kernels/conv/plan.h"
+#include "kernels/reorder/transpose_kernel.h"
 
 namespace rafter::depthwise {
 
@@ -24,8 +25,12 @@ struct RowCode {
   std::vector<ChannelFunction*> kernels;  // [run][piece]
 };
 
+// Why a problem in NCHW cannot go through a buffer strip by strip; empty when it can.
+const char* TransposedRefusal(const ConvProblem& problem, Isa isa);
+
 class ChannelPlan final : public ConvPlan {
  public:
+  // Problems in NCHW are transposed strip by strip.
   static Result<std::unique_ptr<ConvPlan>> Make(const ConvProblem& problem,
                                                 const PlanContext& context);
 
@@ -48,6 +53,7 @@ class ChannelPlan final : public ConvPlan {
 
   ChannelPlan(const ConvProblem& problem, const PlanContext& context);
   Status Compile();
+  Status AddCopies();
   Status AddCodes(uint8_t flags);
   Result<RowCode> MakeRowCode(uint8_t flags, int rows, int64_t phase);
   Result<ChannelFunction*> Kernel(const ChannelSpec& spec);
@@ -79,6 +85,7 @@ class ChannelPlan final : public ConvPlan {
   std::vector<std::vector<float>>
       scales_;                    // per post-op: by channel, padded; then the last 16 channels
   CopyFunction* copy_ = nullptr;  // where pixels are staged
+  reorder::TransposeFunction* transpose_ = nullptr;  // … from and to NCHW
   std::vector<jit::KernelPtr> kernels_;
   const jit::CompiledKernel* main_kernel_ = nullptr;
   int64_t main_tiles_ = -1;

@@ -15,8 +15,10 @@
 //                 input channel: inputs pass a permutation. Lanes behind the last channel: NHWC
 //                 computes the last full vector of channels once more.
 //   NCHW          lanes = columns of a row (width_spec.h), stride 1 or 2, kernels up to 13x13;
-//                 tiles roll down the plane. Lanes at the border of the image are masked per tap.
-//                 The rest goes through a copy in NHWC ("depthwise+reorder").
+//                 tiles roll down the plane. Taps that reach over the border are masked. Short rows,
+//                 and what these kernels do not take, go through the channel kernels: strips of
+//                 channels are transposed into a buffer and back, inside the caches. The rest goes
+//                 through a copy in NHWC ("depthwise+reorder").
 //
 // Dilation: every d-th output sees the same interleaved inputs, an undilated problem of its own
 // (axis.h). Padding is never read nor multiplied. Order of every sum: kernel rows, kernel columns,

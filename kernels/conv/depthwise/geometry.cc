@@ -51,6 +51,13 @@ Geometry GeometryOf(const ConvProblem& problem, bool exchange) {
   return g;
 }
 
+Geometry TransposedGeometryOf(const ConvProblem& problem) {
+  Geometry g = GeometryOf(problem, false);
+  g.src_layout = g.dst_layout = Layout::kNhwc;
+  g.transposes = true;
+  return g;
+}
+
 bool OffsetsFit(const ConvProblem& problem) {
   const ConvDesc& d = problem.desc;
   return AxisFits(d.in.h, std::max(d.pad.top, d.pad.bottom), d.kernel.h, d.stride.h, d.dilation.h,

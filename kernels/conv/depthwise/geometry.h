@@ -24,6 +24,7 @@ struct Geometry {
   Axis rows, columns;
   Layout src_layout = Layout::kNhwc, dst_layout = Layout::kNhwc;
   Steps src, dst;
+  bool transposes = false;  // the tensors are NCHW; strips of channels are transposed into a buffer
   std::vector<Steps> residuals;  // one per post-op, used where the post-op is kResidualAdd
   PostOps post_ops;
 
@@ -33,6 +34,10 @@ struct Geometry {
 
 // `exchange`: rows of the geometry are columns of the image.
 Geometry GeometryOf(const ConvProblem& problem, bool exchange);
+
+// Of a problem in NCHW whose strips of channels are transposed: the layouts are those of the buffer, the
+// distances those of the tensors.
+Geometry TransposedGeometryOf(const ConvProblem& problem);
 
 // Whether every address that the drivers compute, and every count, stays far inside 64 bits.
 bool OffsetsFit(const ConvProblem& problem);

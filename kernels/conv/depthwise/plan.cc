@@ -1,5 +1,6 @@
 // kernels/conv/depthwise/plan.cc: which problems depthwise takes, and with which kernels.
 #include <algorithm>
+#include <utility>
 
 #include "kernels/conv/depthwise/channel_plan.h"
 #include "kernels/conv/depthwise/depthwise.h"
@@ -28,6 +29,29 @@ Offer ConsiderWidth(const ConvProblem& problem, const PlanContext& context) {
   return offer;
 }
 
+// Strips of channels, transposed: for short rows, which leave many lanes idle, and for what `width` refuses. Not by
+// the models: the kernels of a layer should not depend on the size of its images more than needed.
+Offer ConsiderTransposed(const ConvProblem& problem, const PlanContext& context,
+                         const Offer& width) {
+  if (width.refusal.empty() && problem.ow > kMostTransposedColumns) return {"NCHW with long rows", 0};
+  if (const char* reason = TransposedRefusal(problem, context.isa); *reason != '\0')
+    return {reason, 0};
+  const Geometry g = TransposedGeometryOf(problem);
+  const ChannelBlocking b =
+      ChooseChannelBlocking(g, context.isa, *context.machine, context.threads);
+  if (g.columns.out() < reorder::kTransposeRows && b.tile_rows < g.rows.out())
+    return {"NCHW with narrow images of many rows", 0};
+  Offer offer;
+  offer.predicted_us = b.predicted_us;
+  return offer;
+}
+
+Offer ConsiderNchw(const ConvProblem& problem, const PlanContext& context) {
+  Offer width = ConsiderWidth(problem, context);
+  Offer transposed = ConsiderTransposed(problem, context, width);
+  return transposed.refusal.empty() ? std::move(transposed) : std::move(width);
+}
+
 }  // namespace
 
 Offer Consider(const ConvProblem& problem, const PlanContext& context) {
@@ -38,7 +62,7 @@ Offer Consider(const ConvProblem& problem, const PlanContext& context) {
     return {"sizes, padding, strides or dilations lead too far for its offsets", 0};
   if (TooManyPhases(d.stride, d.dilation, problem))
     return {"the dilation leaves too many separate phases", 0};
-  if (IsNchw(problem)) return ConsiderWidth(problem, context);
+  if (IsNchw(problem)) return ConsiderNchw(problem, context);
   const Geometry g = GeometryOf(problem, d.kernel.w == 1 && d.kernel.h > 1);
   Offer offer;
   offer.predicted_us =
@@ -48,7 +72,10 @@ Offer Consider(const ConvProblem& problem, const PlanContext& context) {
 }
 
 Result<std::unique_ptr<ConvPlan>> MakePlan(const ConvProblem& problem, const PlanContext& context) {
-  return IsNchw(problem) ? WidthPlan::Make(problem, context) : ChannelPlan::Make(problem, context);
+  if (!IsNchw(problem)) return ChannelPlan::Make(problem, context);
+  const Offer width = ConsiderWidth(problem, context);
+  const bool transposes = ConsiderTransposed(problem, context, width).refusal.empty();
+  return transposes ? ChannelPlan::Make(problem, context) : WidthPlan::Make(problem, context);
 }
 
 }  // namespace rafter::depthwise

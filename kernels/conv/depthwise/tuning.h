@@ -59,6 +59,12 @@ inline constexpr int64_t kAliasBytes = 4096;
 inline constexpr int64_t kStagedBytes = 2048, kManyTaps = 25;
 inline constexpr int64_t kStagedChannels = 64, kStagedPixel = kStagedChannels + 16;
 
+// NCHW that goes through a buffer strip by strip: channels per strip, and cycles to transpose an input or
+// output. Zen 3, us along the rows and transposed: 960@7 40 and 36, 576@14 stride 2 61 and 39, 5x5 672@14 stride 2
+// 138 and 59, 1000@10 87 and 68, but 512@14 51 and 64, 728@19 126 and 185.
+inline constexpr int64_t kTransposedChannels = 32, kMostTransposedColumns = 11;
+inline constexpr double kTransposeCycles = 0.45;
+
 // Tiles that do not roll stage inputs and outputs of as many rows as fit here: a quarter of a small
 // L2.
 inline constexpr int64_t kStagedBlockBytes = 128 << 10;
@@ -68,16 +74,20 @@ inline constexpr int64_t kStagedBlockBytes = 128 << 10;
 inline constexpr int64_t kMaxWidthTaps = 13;
 // Share of L1 for the planes of the channels that one call of the width kernel covers.
 inline constexpr double kWidthL1Share = 0.75;
-// Model of the width kernel, in cycles: per tap and vector (a load that often splits a line, an
-// FMA), per output vector, per output row.
-inline constexpr double kWidthTapCycles = 0.75, kWidthVectorCycles = 2, kWidthRowCycles = 6;
+// Rows that it prefetches ahead: 1, 2, 4 or 8.
+inline constexpr int kRowsAhead = 4;
+// Model of the width kernel, in cycles: per tap and vector (FMA, part of a load that often splits a line;
+// more where every other input counts, or where all lanes are masked), per output vector, per output row.
+// Zen 3, us measured and predicted: 256@28 75 and 84, 512@14 48 and 60, 144@56 161 and 144.
+inline constexpr double kWidthTapCycles = 0.55, kWidthPairCycles = 0.5, kWidthMaskedCycles = 2;
+inline constexpr double kWidthVectorCycles = 1.5, kWidthRowCycles = 6;
 
 // Model. Chains of a tile overlap with those of the next vector: as if there were so many times
 // more of them.
 inline constexpr double kOverlap = 1.5;
-// Time over the larger of arithmetic and memory, and cycles per output vector for zeroing, bias,
-// store and loops.
-inline constexpr double kLosses = 1.15, kOutputCycles = 0.5;
+// Time over that of the FMAs, and cycles per output vector for zeroing, bias, store and loops. Memory comes on
+// top: little of it is hidden. Zen 3, us measured and predicted: 576@14 33 and 40, 144@56 150 and 165, 960@7 13 and 14.
+inline constexpr double kLosses = 1.3, kOutputCycles = 0.5;
 
 }  // namespace rafter::depthwise
 

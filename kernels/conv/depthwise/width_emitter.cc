@@ -8,6 +8,7 @@
 #include "jit/code_cache.h"
 #include "jit/compile.h"
 #include "jit/post_op_emitter.h"
+#include "kernels/conv/depthwise/tuning.h"
 #include "kernels/conv/depthwise/channel_spec.h"
 
 namespace rafter::depthwise {
@@ -25,7 +26,6 @@ constexpr int kTapBytes = static_cast<int>(kBlock * sizeof(float));
 constexpr int kFloat = sizeof(float);
 
 // Temporaries of a masked tap: mask, second half of the inputs (stride 2) or masked weight, input.
-constexpr int kMaskedTemps = 3;
 
 }  // namespace
 
@@ -35,7 +35,9 @@ std::string WidthKernelName(const WidthSpec& spec) {
                      (spec.has(WidthSpec::kStride2) ? "x2_" : "x1_") + std::to_string(spec.vecs) +
                      "v";
   if (spec.has(WidthSpec::kDilated)) name += "_dilated";
-  if (spec.has(WidthSpec::kMasked)) name += "_masked";
+  if (spec.has(WidthSpec::kEdge)) {
+    name += "_edge" + std::to_string(spec.first_taps) + "+" + std::to_string(spec.last_taps);
+  }
   if (spec.has(WidthSpec::kPartial)) name += "_tail";
   for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
     name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
@@ -50,11 +52,11 @@ Result<jit::KernelPtr> GetWidthKernel(const WidthSpec& spec) {
   });
 }
 
-// Sums, then one weight per row in flight and an input; tiles end with temporaries for the
-// post-ops.
-int MaxWidthVecs(int registers, int rows, bool masked) {
-  const int temps = std::max(jit::kPostOpTemps, rows + (masked ? kMaskedTemps : 2));
-  return std::clamp((registers - temps) / rows, 0, masked ? 2 : 8);
+// Sums, then one weight per row in flight and an input (two where lanes are picked from pairs); tiles end
+// with temporaries for the post-ops.
+int MaxWidthVecs(int registers, int rows, bool every_other) {
+  const int temps = std::max(jit::kPostOpTemps, rows + (every_other ? 2 : 1));
+  return std::clamp((registers - temps) / rows, 0, 8);
 }
 
 WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
@@ -72,7 +74,7 @@ WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
       lanes_(pool_.Take()),
       channels_left_(pool_.Take()),
       scratch_(pool_.Take()) {
-  if (spec_.vecs > MaxWidthVecs(a_.isa().num_vecs, spec_.rows, spec_.has(WidthSpec::kMasked))) {
+  if (spec_.vecs > MaxWidthVecs(a_.isa().num_vecs, spec_.rows, spec_.has(WidthSpec::kStride2))) {
     throw std::length_error("the tile has more accumulators than registers");
   }
 }
@@ -84,7 +86,7 @@ void WidthEmitter::Emit() {
   a_.mov(channels_left_, ARG(channels));
   a_.mov(src_row_, ARG(src_row));
   a_.mov(tap_step_, ARG(tap_step));
-  if (spec_.has(WidthSpec::kMasked)) {
+  if (spec_.has(WidthSpec::kEdge)) {
     a_.mov(vec_step_, ARG(vec_step));
     a_.mov(masks_, ARG(masks));
   }
@@ -129,39 +131,63 @@ void WidthEmitter::EmitTile() {
   rolling.Emit(a_);
 }
 
-// Sums that start are zeroed: in masked lanes no product may ever arrive.
 void WidthEmitter::EmitRow(const std::vector<RowUse>& uses) {
-  const bool masked = spec_.has(WidthSpec::kMasked);
-  for (const RowUse& use : uses) {
-    for (int vec = 0; use.starts && masked && vec < spec_.vecs; ++vec) a_.Zero(acc(use.slot, vec));
-  }
+  EmitPrefetches();
   if (spec_.has(WidthSpec::kDilated)) a_.mov(tap_, row_);
   for (int tap = 0; tap < spec_.kw; ++tap) {
-    masked ? EmitMaskedTap(tap, uses) : EmitTap(tap, uses);
+    EmitTap(tap, uses);
     if (spec_.has(WidthSpec::kDilated) && tap + 1 < spec_.kw) a_.add(tap_, tap_step_);
   }
 }
 
+// A few rows ahead, behind the last row those of the next channel: going down the plane, a tile leaves
+// every line after a few vectors, which tells the machine little.
+void WidthEmitter::EmitPrefetches() {
+  constexpr int kLineBytes = 64;
+  const int bytes = spec_.vecs * vec_bytes() * (spec_.has(WidthSpec::kStride2) ? 2 : 1);
+  for (int at = 0; at < bytes + kLineBytes; at += kLineBytes) {
+    a_.prefetcht0(a_.ptr[row_ + src_row_ * kRowsAhead + std::min(at, bytes)]);
+  }
+}
+
+void WidthEmitter::LoadWeights(int tap, const std::vector<RowUse>& uses) {
+  for (int i = 0; i < static_cast<int>(uses.size()); ++i)
+    a_.vbroadcastss(temp(i), WeightAt(uses[i], tap));
+}
+
+// Vectors with masks come last: they destroy the weights.
 void WidthEmitter::EmitTap(int tap, const std::vector<RowUse>& uses) {
   const int num_uses = static_cast<int>(uses.size());
-  for (int i = 0; i < num_uses; ++i) a_.vbroadcastss(temp(i), WeightAt(uses[i], tap));
+  LoadWeights(tap, uses);
   const Xmm x = temp(spec_.rows);
   for (int vec = 0; vec < spec_.vecs; ++vec) {
+    if (spec_.is_masked(tap, vec)) continue;
     LoadInputs(x, tap, vec);
     for (int i = 0; i < num_uses; ++i) {
       const Xmm sum = acc(uses[i].slot, vec);
       uses[i].starts&& tap == 0 ? a_.vmulps(sum, x, temp(i)) : a_.vfmadd231ps(sum, x, temp(i));
     }
   }
+  bool destroyed = false;
+  for (int vec = 0; vec < spec_.vecs; ++vec) {
+    if (!spec_.is_masked(tap, vec)) continue;
+    if (destroyed) LoadWeights(tap, uses);
+    EmitMaskedTap(tap, vec, uses);
+    destroyed = true;
+  }
 }
 
-void WidthEmitter::EmitMaskedTap(int tap, const std::vector<RowUse>& uses) {
-  const int num_uses = static_cast<int>(uses.size());
-  for (int i = 0; i < num_uses; ++i) a_.vbroadcastss(temp(i), WeightAt(uses[i], tap));
-  const Xmm x = temp(spec_.rows), mask = temp(spec_.rows + 1), other = temp(spec_.rows + 2);
-  for (int vec = 0; vec < spec_.vecs; ++vec) {
-    LoadMaskedInputs(x, mask, other, tap, vec);
-    for (int i = 0; i < num_uses; ++i) a_.FmaTail(acc(uses[i].slot, vec), x, temp(i), mask, other);
+// In masked lanes no product may ever arrive.
+void WidthEmitter::EmitMaskedTap(int tap, int vec, const std::vector<RowUse>& uses) {
+  const bool pairs = spec_.has(WidthSpec::kStride2);
+  const Xmm x = temp(spec_.rows);
+  LoadMaskedInputs(x, pairs ? temp(spec_.rows + 1) : x, tap, vec);
+  const Address products =
+      MaskAt(tap, vec, pairs ? offsetof(TapMasks, products) : offsetof(TapMasks, inputs[0]));
+  for (int i = 0; i < static_cast<int>(uses.size()); ++i) {
+    const Xmm sum = acc(uses[i].slot, vec);
+    if (uses[i].starts && tap == 0) a_.Zero(sum);
+    a_.FmaTail(sum, x, temp(i), products, temp(i));
   }
 }
 
@@ -173,33 +199,38 @@ Address WidthEmitter::WeightAt(const RowUse& use, int tap) const {
   return a_.dword[weights_ + (use.kernel_row * spec_.kw + tap) * kTapBytes];
 }
 
+Xbyak::RegExp WidthEmitter::VecAt(const Xbyak::RegExp& base, int vec, int factor) const {
+  if (spec_.has(WidthSpec::kEdge) && vec > 0 && vec + 1 == spec_.vecs)
+    return base + vec_step_ * factor;
+  return base + factor * vec * vec_bytes();
+}
+
+Address WidthEmitter::MaskAt(int tap, int vec, size_t offset) const {
+  const int entry = (2 * tap + (vec > 0)) * static_cast<int>(sizeof(TapMasks));
+  return a_.ptr[masks_ + entry + static_cast<int>(offset)];
+}
+
 void WidthEmitter::LoadInputs(const Xmm& x, int tap, int vec) {
-  const Xbyak::RegExp from = TapAt(tap);
   if (spec_.has(WidthSpec::kStride2)) {
-    a_.vmovups(x, a_.ptr[from + 2 * vec * vec_bytes()]);
-    a_.EvenLanes(x, x, a_.ptr[from + (2 * vec + 1) * vec_bytes()]);
+    const Xbyak::RegExp from = VecAt(TapAt(tap), vec, 2);
+    a_.vmovups(x, a_.ptr[from]);
+    a_.EvenLanes(x, x, a_.ptr[from + vec_bytes()]);
   } else {
-    a_.vmovups(x, a_.ptr[from + vec * vec_bytes()]);
+    a_.vmovups(x, a_.ptr[VecAt(TapAt(tap), vec)]);
   }
 }
 
-void WidthEmitter::LoadMaskedInputs(const Xmm& x, const Xmm& mask, const Xmm& second, int tap,
-                                    int vec) {
+// `x` and `second` are masks before they are inputs.
+void WidthEmitter::LoadMaskedInputs(const Xmm& x, const Xmm& second, int tap, int vec) {
   const bool pairs = spec_.has(WidthSpec::kStride2);
-  const int entry = (tap * spec_.vecs + vec) * static_cast<int>(sizeof(TapMasks));
-  Xbyak::RegExp from = TapAt(tap);
-  if (vec == 1) from = from + vec_step_ * (pairs ? 2 : 1);
-  const auto use_mask = [&](size_t offset) {
-    a_.vmovups(mask, a_.ptr[masks_ + entry + static_cast<int>(offset)]);
-    a_.UseTailMask(mask);
-  };
-  use_mask(offsetof(TapMasks, inputs[0]));
-  a_.LoadTail(x, a_.ptr[from], mask);
+  const Xbyak::RegExp from = VecAt(TapAt(tap), vec, pairs ? 2 : 1);
+  a_.LoadTailMask(MaskAt(tap, vec, offsetof(TapMasks, inputs[0])), x);
+  a_.LoadTail(x, a_.ptr[from], x);
   if (!pairs) return;  // products are as inputs
-  use_mask(offsetof(TapMasks, inputs[1]));
-  a_.LoadTail(second, a_.ptr[from + vec_bytes()], mask);
+  a_.LoadTailMask(MaskAt(tap, vec, offsetof(TapMasks, inputs[1])), second);
+  a_.LoadTail(second, a_.ptr[from + vec_bytes()], second);
   a_.EvenLanes(x, x, second);
-  use_mask(offsetof(TapMasks, products));
+  a_.LoadTailMask(MaskAt(tap, vec, offsetof(TapMasks, products)), second);
 }
 
 void WidthEmitter::FinishRow(int slot) {
@@ -242,8 +273,7 @@ void WidthEmitter::ApplyPostOps(int slot) {
 void WidthEmitter::AddResidual(int op, int slot) {
   a_.mov(scratch_, arg(offsetof(WidthArgs, residual_row_now) + op * sizeof(float*)));
   for (int vec = 0; vec < spec_.vecs; ++vec) {
-    Xbyak::RegExp place = scratch_ + (spec_.has(WidthSpec::kMasked) ? 0 : vec * vec_bytes());
-    if (spec_.has(WidthSpec::kMasked) && vec == 1) place = place + vec_step_;
+    const Xbyak::RegExp place = VecAt(scratch_, vec);
     if (vec + 1 == spec_.vecs && spec_.has(WidthSpec::kPartial)) {
       a_.mov(lanes_, ARG(last_mask));
       a_.LoadTailMask(a_.ptr[lanes_], temp(1));
@@ -256,12 +286,9 @@ void WidthEmitter::AddResidual(int op, int slot) {
 }
 
 void WidthEmitter::Store(int slot) {
-  const bool masked = spec_.has(WidthSpec::kMasked), partial = spec_.has(WidthSpec::kPartial);
-  for (int vec = 0; vec < spec_.vecs - partial; ++vec) {
-    Xbyak::RegExp place = dst_row_ + (masked ? 0 : vec * vec_bytes());
-    if (masked && vec == 1) place = place + vec_step_;
-    a_.vmovups(a_.ptr[place], acc(slot, vec));
-  }
+  const bool partial = spec_.has(WidthSpec::kPartial);
+  for (int vec = 0; vec < spec_.vecs - partial; ++vec)
+    a_.vmovups(a_.ptr[VecAt(dst_row_, vec)], acc(slot, vec));
   if (!partial) return;
   a_.mov(scratch_, ARG(last_mask));
   a_.LoadTailMask(a_.ptr[scratch_], temp(0));

@@ -21,7 +21,7 @@ std::string WidthKernelName(const WidthSpec& spec);
 Result<jit::KernelPtr> GetWidthKernel(const WidthSpec& spec);
 
 // Most vectors per tile with `rows` output rows in flight, 0: none.
-int MaxWidthVecs(int registers, int rows, bool masked);
+int MaxWidthVecs(int registers, int rows, bool every_other);
 
 class WidthEmitter {
  public:
@@ -37,10 +37,14 @@ class WidthEmitter {
   void EmitTile();
   void EmitRow(const std::vector<RowUse>& uses);
   void EmitTap(int tap, const std::vector<RowUse>& uses);
-  void EmitMaskedTap(int tap, const std::vector<RowUse>& uses);
+  void EmitMaskedTap(int tap, int vec, const std::vector<RowUse>& uses);
+  void EmitPrefetches();
+  void LoadWeights(int tap, const std::vector<RowUse>& uses);
   void LoadInputs(const jit::Xmm& x, int tap, int vec);
-  void LoadMaskedInputs(const jit::Xmm& x, const jit::Xmm& mask, const jit::Xmm& second, int tap,
-                        int vec);
+  void LoadMaskedInputs(const jit::Xmm& x, const jit::Xmm& second, int tap, int vec);
+  jit::Address MaskAt(int tap, int vec, size_t offset) const;
+  // Where vector `vec` of outputs lies, or of inputs, which are `factor` times as far apart.
+  Xbyak::RegExp VecAt(const Xbyak::RegExp& base, int vec, int factor = 1) const;
   Xbyak::RegExp TapAt(int tap) const;
   jit::Address WeightAt(const RowUse& use, int tap) const;
   void FinishRow(int slot);

@@ -24,6 +24,20 @@ Isa WidthIsa(const Axis& columns, Isa isa) {
   return columns.out() <= 8 ? std::min(isa, Isa::kAvx2) : isa;
 }
 
+// Arithmetic alone: most of the memory hides behind it.
+double PredictCycles(const Geometry& g, int lanes) {
+  const int64_t out = g.columns.out();
+  const double rows = static_cast<double>(g.n * g.oc) * static_cast<double>(g.rows.out());
+  const double vectors = rows * static_cast<double>(CeilDiv(out, lanes));
+  double tap = kWidthTapCycles;
+  if (g.columns.stride() == 2) tap += kWidthPairCycles;
+  if (out < lanes) tap += kWidthMaskedCycles;
+  const double left = -static_cast<double>(g.columns.input(0, 0)) / static_cast<double>(g.columns.dilation());
+  const double masked = std::min(2 * std::max(left, 0.0), static_cast<double>(2 * g.kw));
+  return vectors * (static_cast<double>(g.taps()) * tap + kWidthVectorCycles) +
+         rows * (kWidthRowCycles + masked * static_cast<double>(g.kh));
+}
+
 }  // namespace
 
 const char* WidthRefusal(const ConvProblem& problem, Isa isa) {
@@ -38,7 +52,7 @@ const char* WidthRefusal(const ConvProblem& problem, Isa isa) {
     return "NCHW with output rows that reach no input row of their own";
   }
   const int registers = jit::GetIsaInfo(isa).num_vecs;
-  if (MaxWidthVecs(registers, static_cast<int>(RowsInFlight(rows)), true) < 1) {
+  if (MaxWidthVecs(registers, static_cast<int>(RowsInFlight(rows)), d.stride.w == 2) < 1) {
     return "NCHW with more output rows in flight than registers";
   }
   return "";
@@ -51,8 +65,7 @@ WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel
   const jit::IsaInfo& info = jit::GetIsaInfo(b.isa);
   b.rows = static_cast<int>(RowsInFlight(g.rows));
   b.shape.lanes = info.vec_lanes();
-  b.shape.plain_vecs = std::max(1, MaxWidthVecs(info.num_vecs, b.rows, false));
-  b.shape.masked_vecs = MaxWidthVecs(info.num_vecs, b.rows, true);
+  b.shape.vecs = MaxWidthVecs(info.num_vecs, b.rows, g.columns.stride() == 2);
   b.shape.may_overlap = !g.has_residual();
   b.tile_rows = g.rows.outputs(0);
   const double plane =
@@ -67,16 +80,12 @@ WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel
   b.threads = static_cast<int>(
       std::min<int64_t>(threads, g.n * CeilDiv(g.oc, b.channels) * g.rows.phases()));
   b.threads = std::max(b.threads, 1);
-  const double rows = static_cast<double>(g.n * g.oc) * static_cast<double>(g.rows.out());
-  const double vectors = rows * static_cast<double>(CeilDiv(g.columns.out(), b.shape.lanes));
-  const double taps = static_cast<double>(g.taps());
   const double bytes = static_cast<double>(g.n * g.oc) * plane;
-  const double bandwidth = bytes <= static_cast<double>(machine.l2_bytes)
-                               ? machine.l2_bytes_per_cycle
-                               : machine.l3_bytes_per_cycle;
-  const double cycles =
-      std::max(vectors * (taps * kWidthTapCycles + kWidthVectorCycles) + rows * kWidthRowCycles,
-               bytes / bandwidth);
+  const double bandwidth =
+      bytes <= static_cast<double>(machine.l2_bytes)   ? machine.l2_bytes_per_cycle
+      : bytes <= static_cast<double>(machine.l3_bytes) ? machine.l3_bytes_per_cycle
+                                                       : machine.dram_bytes_per_cycle;
+  const double cycles = std::max(PredictCycles(g, b.shape.lanes), bytes / bandwidth);
   b.predicted_us = cycles / b.threads / (machine.clock_ghz * 1000) + machine.call_us +
                    (b.threads > 1 ? machine.fork_join_us : 0);
   return b;
@@ -114,7 +123,8 @@ Status WidthPlan::Compile() {
     spec.rows = static_cast<uint8_t>(blocking_.rows), spec.vecs = static_cast<uint8_t>(run.vecs);
     if (g.columns.stride() == 2) spec.flags |= WidthSpec::kStride2;
     if (g.columns.dilation() > 1) spec.flags |= WidthSpec::kDilated;
-    if (run.masked) spec.flags |= WidthSpec::kMasked;
+    if (run.edge) spec.flags |= WidthSpec::kEdge;
+    spec.first_taps = run.first_taps, spec.last_taps = run.last_taps;
     if (run.last_lanes > 0) spec.flags |= WidthSpec::kPartial;
     for (size_t i = 0; i < g.post_ops.size(); ++i) {
       spec.post_ops |= static_cast<uint64_t>(g.post_ops[i].kind) << (8 * i);
@@ -132,7 +142,7 @@ std::string WidthPlan::Describe() const {
   std::string text;
   const auto line = [&](const std::string& s) { text += s + "\n"; };
   line("lanes: columns of a row, " + std::to_string(blocking_.shape.lanes) + " per vector");
-  line("tile: at most " + std::to_string(blocking_.shape.plain_vecs) + " vectors, rolling down " +
+  line("tile: at most " + std::to_string(blocking_.shape.vecs) + " vectors, rolling down " +
        std::to_string(blocking_.tile_rows) + " rows with " + std::to_string(blocking_.rows) +
        " in registers");
   line("order of the sum: kernel rows, kernel columns");

@@ -7,7 +7,7 @@ namespace rafter::depthwise {
 
 namespace {
 
-constexpr size_t kMaxMaskedRuns = 64;
+constexpr size_t kMaxEdgeRuns = 64;
 
 class Builder {
  public:
@@ -20,17 +20,16 @@ class Builder {
 
   std::optional<WidthProgram> Build() {
     for (int64_t vector = 0; vector < vectors_;) {
-      const int64_t inside = InsideVectors(vector);
-      if (inside > 0) {
-        AddPlain(vector, inside);
-        vector += inside;
-        continue;
+      const int vecs = TileVecs(vector);
+      const bool regular = vecs == 1 || Begin(vector + vecs - 1) - Begin(vector) ==
+                                            static_cast<int64_t>(vecs - 1) * shape_.lanes;
+      if (regular && Masked(vector) == 0 && Masked(vector + vecs - 1) == 0 &&
+          Begin(vector + vecs - 1) + shape_.lanes <= axis_.out()) {
+        AddPlain(vector, vecs);
+      } else if (AddEdge(vector, vecs); ++edge_runs_ > kMaxEdgeRuns) {
+        return std::nullopt;
       }
-      const bool pair =
-          shape_.masked_vecs > 1 && vector + 1 < vectors_ && InsideVectors(vector + 1) == 0;
-      AddMasked(vector, pair ? 2 : 1);
-      vector += pair ? 2 : 1;
-      if (++masked_runs_ > kMaxMaskedRuns) return std::nullopt;
+      vector += vecs;
     }
     return std::move(program_);
   }
@@ -41,39 +40,49 @@ class Builder {
     return overlaps_ ? std::min(begin, axis_.out() - shape_.lanes) : begin;
   }
 
-  // How many vectors from this one on, `lanes` columns apart, read nothing outside the image.
-  int64_t InsideVectors(int64_t vector) const {
+  // The taps of a vector that would read something outside the image.
+  uint16_t Masked(int64_t vector) const {
     const int64_t begin = Begin(vector);
-    if (begin + shape_.lanes > axis_.out()) return 0;
-    const int64_t first = axis_.input(0, 0) + begin * axis_.stride();
-    const int64_t read = (axis_.kernel() - 1) * axis_.dilation() + shape_.lanes * axis_.stride();
-    const int64_t room = axis_.in() - first - read;
-    if (first < 0 || room < 0) return 0;
-    const int64_t regular = axis_.out() / shape_.lanes;  // vectors that do not overlap
-    if (vector >= regular) return 1;
-    return std::min(room / (shape_.lanes * axis_.stride()) + 1, regular - vector);
+    uint16_t taps = 0;
+    for (int64_t tap = 0; tap < axis_.kernel(); ++tap) {
+      const int64_t first = axis_.input(0, 0) + begin * axis_.stride() + tap * axis_.dilation();
+      const bool inside = first >= 0 && first + shape_.lanes * axis_.stride() <= axis_.in() &&
+                          begin + shape_.lanes <= axis_.out();
+      if (!inside) taps = static_cast<uint16_t>(taps | 1 << tap);
+    }
+    return taps;
   }
 
-  // Tiles of nearly equal width.
-  void AddPlain(int64_t vector, int64_t count) {
-    const int64_t tiles = (count + shape_.plain_vecs - 1) / shape_.plain_vecs;
-    const int64_t vecs = count / tiles, wide = count % tiles;
-    const auto add = [&](int64_t first, int64_t number, int64_t width) {
-      if (number > 0)
-        program_.runs.push_back({Begin(first), number, static_cast<int>(width), false, 0, 0, 0});
-    };
-    add(vector, wide, vecs + 1);
-    add(vector + wide * (vecs + 1), tiles - wide, vecs);
+  // Vectors of the tile that starts with `vector`: tiles of nearly equal width, and only the first and the
+  // last vector of each may be masked.
+  int TileVecs(int64_t vector) const {
+    const int64_t left = vectors_ - vector, tiles = (left + shape_.vecs - 1) / shape_.vecs;
+    const int64_t wish = (left + tiles - 1) / tiles;
+    int64_t vecs = 1;
+    while (vecs < wish && (vecs == 1 || Masked(vector + vecs - 1) == 0)) ++vecs;
+    return static_cast<int>(vecs);
   }
 
-  void AddMasked(int64_t vector, int vecs) {
-    WidthRun run{Begin(vector), 1, vecs, true, 0, 0, program_.masks.size()};
-    if (vecs > 1) run.vec_step = Begin(vector + 1) - run.begin;
-    const int64_t last = Begin(vector + vecs - 1);
+  void AddPlain(int64_t vector, int vecs) {
+    if (!program_.runs.empty()) {
+      WidthRun& last = program_.runs.back();
+      if (!last.edge && last.vecs == vecs &&
+          last.begin + last.tiles * vecs * shape_.lanes == Begin(vector)) {
+        ++last.tiles;
+        return;
+      }
+    }
+    program_.runs.push_back({Begin(vector), 1, vecs, false, 0, 0, 0, 0, 0});
+  }
+
+  void AddEdge(int64_t vector, int vecs) {
+    const int64_t end = vector + vecs - 1, last = Begin(end);
+    WidthRun run{Begin(vector), 1, vecs, true, Masked(vector), 0, 0, 0, program_.masks.size()};
+    if (vecs > 1) run.last_taps = Masked(end), run.vec_step = last - run.begin;
     run.last_lanes = static_cast<int>(last + shape_.lanes > axis_.out() ? axis_.out() - last : 0);
     for (int64_t tap = 0; tap < axis_.kernel(); ++tap) {
-      for (int vec = 0; vec < vecs; ++vec)
-        program_.masks.push_back(MasksOf(Begin(vector + vec), tap));
+      program_.masks.push_back(MasksOf(run.begin, tap));
+      program_.masks.push_back(MasksOf(last, tap));
     }
     program_.runs.push_back(run);
   }
@@ -103,7 +112,7 @@ class Builder {
   const WidthShape shape_;
   const bool overlaps_;
   int64_t vectors_ = 0;
-  size_t masked_runs_ = 0;
+  size_t edge_runs_ = 0;
   WidthProgram program_;
 };
 

@@ -17,25 +17,27 @@ struct WidthRun {
   int64_t begin = 0;  // first output column
   int64_t tiles = 1;
   int vecs = 1;
-  bool masked = false;
-  int64_t vec_step = 0;  // masked: output columns between the two vectors
-  int last_lanes = 0;    // masked: columns that the last vector stores; 0: all
-  size_t masks = 0;      // masked: index of the first entry
+  bool edge = false;
+  uint16_t first_taps = 0, last_taps = 0;  // edge: taps of which some lanes lie outside
+  int64_t vec_step = 0;  // edge: output columns between the first and the last vector
+  int last_lanes = 0;    // edge: columns that the last vector stores; 0: all
+  size_t masks = 0;      // edge: index of the first entry
 };
 
 struct WidthProgram {
   std::vector<WidthRun> runs;
-  std::vector<TapMasks> masks;  // per masked run: [tap][vector]
+  std::vector<TapMasks> masks;  // per edge run: [tap][first, last vector]
 };
 
 struct WidthShape {
   int lanes = 8;
-  int plain_vecs = 1, masked_vecs = 1;  // most vectors per tile
+  int vecs = 1;  // most per tile
   bool may_overlap =
       true;  // whether the last vector may compute columns of the one before it again
 };
 
-// Nothing when the padding makes too many masked tiles. The stride must be 1 or 2.
+// Nothing when the padding makes too many tiles with masks. The stride must be 1 or 2, the kernel at most
+// 16 columns wide.
 std::optional<WidthProgram> MakeWidthProgram(const Axis& columns, const WidthShape& shape);
 
 }  // namespace rafter::depthwise

@@ -7,8 +7,8 @@
 // all output rows that the input row reaches; weights are broadcast. Every output is one chain of
 // FMAs in the order (kh, kw).
 //
-// Masked tiles hold lanes whose taps may lie outside the image: a table says, per tap and vector,
-// which lanes take part; the others are neither loaded nor multiplied.
+// At the border of the image some taps of the first and the last vector of a tile may lie outside: a
+// table says which lanes take part in those; the others are neither loaded nor multiplied.
 //
 // Loops inside: channels, tiles along the row, input rows.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_SPEC_H_
@@ -31,20 +31,26 @@ struct WidthSpec {
   uint8_t vecs;
   uint8_t flags;
   uint8_t unused;
+  uint16_t first_taps, last_taps;  // kernel columns that are masked in the first and the last vector
+  uint8_t unused_too[4];
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
   static constexpr uint8_t kStride2 = 1;  // every other input column
-  static constexpr uint8_t kMasked = 2;   // WidthArgs::masks is read, vectors lie `vec_step` apart
+  static constexpr uint8_t kEdge = 2;  // WidthArgs::masks and vec_step are read
   static constexpr uint8_t kPartial =
-      4;  // the last vector stores its first `last_lanes` lanes only (kMasked)
+      4;  // the last vector stores its first `last_lanes` lanes only (kEdge)
   static constexpr uint8_t kDilated = 8;  // taps lie `tap_step` apart instead of one column
 
   bool operator==(const WidthSpec&) const = default;
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
+  bool is_masked(int tap, int vec) const {
+    return ((vec == 0 ? first_taps : 0) >> tap & 1) != 0 ||
+           ((vec > 0 && vec + 1 == vecs ? last_taps : 0) >> tap & 1) != 0;
+  }
 };
 static_assert(std::has_unique_object_representations_v<WidthSpec>);
 
-// One entry of the mask table, [tap][vector]: -1 used, 0 not. With stride 2 a tap loads two vectors
+// One entry of the mask table, [tap][first or last vector]: -1 used, 0 not. With stride 2 a tap loads two vectors
 // of inputs, and the lanes of its products are in the order of Assembler::EvenLanes.
 struct TapMasks {
   int32_t inputs[2][16] = {};
@@ -63,7 +69,7 @@ struct WidthArgs {
   int64_t src_tile, dst_tile;        // bytes between tiles
   int64_t src_row, dst_row;  // bytes between kernel rows of the input, and between output rows
   int64_t tap_step;          // bytes between kernel columns
-  int64_t vec_step;          // kMasked: bytes between the outputs of the two vectors
+  int64_t vec_step;          // kEdge: bytes between the outputs of the first and the last vector
   const TapMasks* masks;
   const int32_t* last_mask;  // kPartial: 16 lanes, -1 used
   int64_t last_lanes;

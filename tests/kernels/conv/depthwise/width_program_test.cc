@@ -14,21 +14,24 @@ void Check(const Axis& axis, const WidthShape& shape) {
   ASSERT_TRUE(program);
   std::vector<int> stored(static_cast<size_t>(axis.out()), 0);
   for (const WidthRun& run : program->runs) {
-    ASSERT_LE(run.vecs, run.masked ? shape.masked_vecs : shape.plain_vecs);
+    ASSERT_LE(run.vecs, shape.vecs);
     for (int64_t vec = 0; vec < run.tiles * run.vecs; ++vec) {
-      const int64_t begin = run.begin + vec * (run.masked ? run.vec_step : shape.lanes);
       const bool last = vec + 1 == run.tiles * run.vecs;
+      const bool stepped = run.edge && vec > 0 && last;
+      const int64_t begin = run.begin + (stepped ? run.vec_step : vec * shape.lanes);
       const int64_t lanes = last && run.last_lanes > 0 ? run.last_lanes : shape.lanes;
       for (int64_t lane = 0; lane < lanes; ++lane) ++stored.at(static_cast<size_t>(begin + lane));
       for (int64_t tap = 0; tap < axis.kernel(); ++tap) {
         const int64_t first = axis.input(0, 0) + begin * axis.stride() + tap * axis.dilation();
-        if (!run.masked) {
+        const bool masked = (vec == 0 && (run.first_taps >> tap & 1) != 0) ||
+                            (vec > 0 && last && (run.last_taps >> tap & 1) != 0);
+        if (!masked) {
           ASSERT_GE(first, 0);
           ASSERT_LE(first + shape.lanes * axis.stride(), axis.in());
           continue;
         }
-        const TapMasks& masks =
-            program->masks[run.masks + static_cast<size_t>(tap * run.vecs + vec)];
+        ASSERT_TRUE(run.edge);
+        const TapMasks& masks = program->masks[run.masks + static_cast<size_t>(2 * tap + (vec > 0))];
         int used = 0, products = 0;
         for (int64_t lane = 0; lane < shape.lanes; ++lane) {
           const int64_t input = lane * axis.stride(), at = first + input;
@@ -56,7 +59,8 @@ TEST(WidthProgram, EveryColumnWithTheRightMasks) {
               const int64_t pad = kernel / 2 * dilation, extent = dilation * (kernel - 1) + 1;
               const Axis axis(in, (in + 2 * pad - extent) / stride + 1, kernel, stride, dilation,
                               pad);
-              Check(axis, {lanes, 3, 2, may_overlap});
+              Check(axis, {lanes, 4, may_overlap});
+              Check(axis, {lanes, 1, may_overlap});
             }
           }
         }
