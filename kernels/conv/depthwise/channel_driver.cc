@@ -284,43 +284,46 @@ int64_t ChannelDriver::StageInputs(int64_t n, int64_t first_input, int64_t rows)
   return -inside.begin * width * pixel * kFloat;
 }
 
-// Of an NCHW tensor, `rows` rows of the current channels, 8 channels at a time.
+// Of an NCHW tensor, `rows` rows of the current channels, kTransposed channels at a time.
 void ChannelDriver::TransposeInputs(int64_t n, int64_t first_row, int64_t rows) {
-  const int64_t width = g_.columns.in(), channels = args_.vecs * plan_.lanes();
-  const int64_t pixel = plan_.blocking_.staged_pixel;
+  const int64_t width = g_.columns.in(), pixel = plan_.blocking_.staged_pixel;
   const bool dense = g_.src.row == width;
-  const int64_t lines = dense ? 1 : rows, columns = dense ? rows * width : width;
-  for (int64_t channel = 0; channel < channels; channel += reorder::kTransposeRows) {
-    for (int64_t line = 0; line < lines; ++line) {
-      const float* src =
-          Shift(call_.src, (n * g_.src.n + (channel_ + channel) * g_.src.channel +
-                            (first_row + line) * g_.src.row) *
-                               kFloat);
-      float* dst = staged_ + line * width * pixel + channel;
-      reorder::TransposeArgs args{src, dst, g_.src.channel * kFloat, pixel * kFloat, columns,
-                                  kLaneMasks.lanes + 16 - columns % reorder::kTransposeRows};
-      plan_.transpose_(&args);
-    }
+  reorder::TransposeArgs all;
+  all.src_row_bytes = g_.src.channel * kFloat, all.dst_row_bytes = pixel * kFloat;
+  all.columns = dense ? rows * width : width;
+  all.groups = args_.vecs * plan_.lanes() / kTransposed;
+  all.src_group_bytes = kTransposed * all.src_row_bytes, all.dst_group_bytes = kTransposed * kFloat;
+  for (int64_t line = 0; line < (dense ? 1 : rows); ++line) {
+    reorder::TransposeArgs args = all;
+    args.src = Shift(call_.src, (n * g_.src.n + channel_ * g_.src.channel +
+                                 (first_row + line) * g_.src.row) *
+                                    kFloat);
+    args.dst = staged_ + line * width * pixel;
+    plan_.transpose_(&args);
   }
 }
 
-// 8 pixels at a time; where their number is no multiple, the last ones are written twice.
+// kTransposed pixels at a time; where their number is no multiple, some of the last ones twice.
 void ChannelDriver::TransposeOutputs(int64_t n, int64_t first_row, int64_t rows) {
-  const int64_t width = g_.columns.out(), channels = args_.vecs * plan_.lanes();
-  const int64_t pixel = plan_.blocking_.staged_pixel;
+  const int64_t width = g_.columns.out(), pixel = plan_.blocking_.staged_pixel;
   const bool dense = g_.dst.row == width;
-  const int64_t lines = dense ? 1 : rows, pixels = dense ? rows * width : width;
-  for (int64_t line = 0; line < lines; ++line) {
+  const int64_t pixels = dense ? rows * width : width;
+  reorder::TransposeArgs all;
+  all.src_row_bytes = pixel * kFloat, all.dst_row_bytes = g_.dst.channel * kFloat;
+  all.columns = args_.vecs * plan_.lanes();
+  all.src_group_bytes = kTransposed * all.src_row_bytes, all.dst_group_bytes = kTransposed * kFloat;
+  for (int64_t line = 0; line < (dense ? 1 : rows); ++line) {
     float* const dst = Shift(call_.dst, (n * g_.dst.n + channel_ * g_.dst.channel +
                                          (first_row + line) * g_.dst.row) *
                                             kFloat);
-    const float* const src = dst_ + line * width * pixel;
-    for (int64_t at = 0; at < pixels; at += reorder::kTransposeRows) {
-      const int64_t first = std::min(at, pixels - reorder::kTransposeRows);
-      reorder::TransposeArgs args{src + first * pixel, dst + first, pixel * kFloat,
-                                  g_.dst.channel * kFloat, channels, kLaneMasks.lanes + 16};
+    const auto transpose = [&](int64_t first, int64_t groups) {
+      reorder::TransposeArgs args = all;
+      args.src = dst_ + (line * width + first) * pixel, args.dst = dst + first;
+      args.groups = groups;
       plan_.transpose_(&args);
-    }
+    };
+    transpose(0, pixels / kTransposed);
+    if (pixels % kTransposed != 0) transpose(pixels - kTransposed, 1);
   }
 }
 

@@ -36,9 +36,9 @@ const char* TransposedRefusal(const ConvProblem& problem, Isa isa) {
     return "NCHW with a channel multiplier, or with fewer channels than lanes";
   if (g.rows.distance() > 1 || g.rows.dilation() > 1 || g.has_residual())
     return "NCHW with a vertical dilation or a residual";
-  const bool short_rows = g.columns.out() < reorder::kTransposeRows;
-  if (short_rows && (g.dst.row != g.columns.out() ||
-                     g.rows.out() * g.columns.out() < reorder::kTransposeRows)) {
+  const bool short_rows = g.columns.out() < kTransposed;
+  if (g.columns.in() < 4 || (short_rows && (g.dst.row != g.columns.out() ||
+                                            g.rows.out() * g.columns.out() < kTransposed))) {
     return "NCHW with fewer outputs together than a transposition takes";
   }
   return "";
@@ -79,7 +79,9 @@ Status ChannelPlan::Compile() {
 
 Status ChannelPlan::AddCopies() {
   if (geometry_.transposes) {
-    Result<jit::KernelPtr> transpose = reorder::GetTransposeKernel(reorder::kTransposeRows);
+    reorder::TransposeSpec spec;
+    spec.isa = static_cast<int32_t>(isa_), spec.rows = kTransposed;
+    Result<jit::KernelPtr> transpose = reorder::GetTransposeKernel(spec);
     if (!transpose.ok()) return transpose.status();
     kernels_.push_back(*transpose);
     transpose_ = (*transpose)->entry<reorder::TransposeFunction>();

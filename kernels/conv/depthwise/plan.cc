@@ -39,7 +39,7 @@ Offer ConsiderTransposed(const ConvProblem& problem, const PlanContext& context,
   const Geometry g = TransposedGeometryOf(problem);
   const ChannelBlocking b =
       ChooseChannelBlocking(g, context.isa, *context.machine, context.threads);
-  if (g.columns.out() < reorder::kTransposeRows && b.tile_rows < g.rows.out())
+  if (g.columns.out() < kTransposed && b.tile_rows < g.rows.out())
     return {"NCHW with narrow images of many rows", 0};
   Offer offer;
   offer.predicted_us = b.predicted_us;

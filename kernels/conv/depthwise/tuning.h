@@ -62,6 +62,7 @@ inline constexpr int64_t kStagedChannels = 64, kStagedPixel = kStagedChannels + 
 // NCHW that goes through a buffer strip by strip: channels per strip, and cycles to transpose an input or
 // output. Zen 3, us along the rows and transposed: 960@7 40 and 36, 576@14 stride 2 61 and 39, 5x5 672@14 stride 2
 // 138 and 59, 1000@10 87 and 68, but 512@14 51 and 64, 728@19 126 and 185.
+inline constexpr int kTransposed = 8;  // channels or pixels at a time
 inline constexpr int64_t kTransposedChannels = 32, kMostTransposedColumns = 11;
 inline constexpr double kTransposeCycles = 0.45;
 
