@@ -271,7 +271,7 @@ int64_t ChannelDriver::StageInputs(int64_t n, int64_t first_input, int64_t rows)
   src_ = staged_;
   dst_ = staged_ + (inside.end - inside.begin) * width * pixel;
   if (g_.transposes) {
-    TransposeInputs(n, first_input + inside.begin, inside.end - inside.begin);
+    if (inside.begin < inside.end) TransposeInputs(n, first_input + inside.begin, inside.end - inside.begin);
     return -inside.begin * width * pixel * kFloat;
   }
   CopyArgs copy{nullptr, staged_, g_.src.column * kFloat, pixel * kFloat, width};
