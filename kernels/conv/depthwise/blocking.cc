@@ -127,8 +127,23 @@ int64_t StagedRows(const Geometry& g, int tile_rows, int64_t pixel) {
   return CeilDiv(rows, tile_rows) * tile_rows;
 }
 
+// Bytes of both tensors, of one image.
+double ImageBytes(const Geometry& g) {
+  const double floats =
+      static_cast<double>(g.ic) * static_cast<double>(g.rows.in()) * static_cast<double>(g.columns.in()) +
+      static_cast<double>(g.oc) * static_cast<double>(g.rows.out()) * static_cast<double>(g.columns.out());
+  return static_cast<double>(sizeof(float)) * floats;
+}
+
+// Most output rows per block: all that stay in L1 in blocked layouts, where one block of channels is walked through
+// at a time, and all rows of a small image.
+int64_t MostRollingRows(const Geometry& g, const MachineModel& machine) {
+  const bool small = ImageBytes(g) <= kSmallL2Share * static_cast<double>(machine.l2_bytes);
+  return IsDense(g) && !g.transposes && !small ? kDenseRollingRows : kBlockedRollingRows;
+}
+
 // Output rows per block of rolling tiles; 0: tiles should not roll.
-int64_t RollingRows(const Geometry& g) {
+int64_t RollingRows(const Geometry& g, const MachineModel& machine) {
   const int64_t rows = g.rows.outputs(0), step = g.rows.step();
   if (g.kw > kMaxRollingTaps || g.kh > kMaxRollingTaps || step > g.kh ||
       CeilDiv(g.kh, step) > kMaxRollingRows) {
@@ -136,9 +151,9 @@ int64_t RollingRows(const Geometry& g) {
   }
   // Rows that fall into the same L1 sets.
   const int64_t row_bytes = g.src.row * g.rows.dilation() * static_cast<int64_t>(sizeof(float));
-  if (!Stages(g) && rows > 2 * kDenseRollingRows && row_bytes % kAliasBytes == 0) return 0;
-  const bool blocked = !IsDense(g) || g.transposes;
-  const int64_t most = blocked ? kBlockedRollingRows : kDenseRollingRows;
+  const bool many = rows > (step > 1 ? kDenseRollingRows : 2 * kDenseRollingRows);
+  if (!Stages(g) && many && row_bytes % kAliasBytes == 0) return 0;
+  const int64_t most = MostRollingRows(g, machine);
   const int64_t block = CeilDiv(rows, CeilDiv(rows, most));
   if (CanRoll(g.rows, block)) return block;
   return CanRoll(g.rows, rows) ? rows : 0;
@@ -151,14 +166,6 @@ int HeldColumns(const Geometry& g, int registers, int kept) {
   const int columns =
       std::min({kMaxColumns, registers - kept - taps - 1, registers - kept - jit::kPostOpTemps});
   return columns < kLeastHeldColumns ? 0 : columns;
-}
-
-// Bytes of both tensors, of one image.
-double ImageBytes(const Geometry& g) {
-  const double floats =
-      static_cast<double>(g.ic) * static_cast<double>(g.rows.in()) * static_cast<double>(g.columns.in()) +
-      static_cast<double>(g.oc) * static_cast<double>(g.rows.out()) * static_cast<double>(g.columns.out());
-  return static_cast<double>(sizeof(float)) * floats;
 }
 
 bool IsLarge(const Geometry& g, const MachineModel& machine) {
@@ -207,13 +214,28 @@ bool PrefetchesNextLine(const Geometry& g, const MachineModel& machine) {
          ImageBytes(g) > kPrefetchL2Share * static_cast<double>(machine.l2_bytes);
 }
 
+// Where rows share their L1 sets, the lines of a window must not be more than the sets of its columns hold.
+int ColumnsWithoutConflicts(const Geometry& g, int rows, int most) {
+  const int64_t column = g.src.column * static_cast<int64_t>(sizeof(float));
+  const int64_t row = g.src.row * static_cast<int64_t>(sizeof(float));
+  if (!IsDense(g) || Stages(g) || g.taps() >= kManyTaps || row % kAliasBytes != 0 ||
+      kAliasBytes % column != 0) {
+    return most;
+  }
+  const int64_t input_rows = (rows - 1) * g.rows.step() + g.kh;
+  const auto lines = [&](int columns) { return input_rows * ((columns - 1) * g.columns.step() + g.kw); };
+  int columns = most;
+  while (columns > 2 && lines(columns) > kLinesPerSet * (kAliasBytes / column)) --columns;
+  return columns;
+}
+
 void ChooseTile(const Geometry& g, const jit::IsaInfo& info, int kept, const MachineModel& machine,
                 ChannelBlocking& b) {
   b.holds = ChooseHeld(g, info, kept, machine, b);
   if (b.holds) return;
   if (!Stages(g) && PrefetchesNextLine(g, machine)) b.prefetch = 1;
   const int registers = info.num_vecs - kept;
-  b.tile_rows = RollingRows(g);
+  b.tile_rows = RollingRows(g, machine);
   b.rolls = b.tile_rows > 0;
   if (b.rolls) {
     b.rows = static_cast<int>(CeilDiv(g.kh, g.rows.step()));
@@ -224,7 +246,8 @@ void ChooseTile(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
   b.rows = share ? 2 : 1;
   // Staged rows are copied once for several tiles.
   b.tile_rows = Stages(g) ? StagedRows(g, b.rows, b.staged_pixel) : b.rows;
-  for (int rows = 1; rows <= b.rows; ++rows) b.columns[rows] = MaxColumns(registers, rows);
+  for (int rows = 1; rows <= b.rows; ++rows)
+    b.columns[rows] = ColumnsWithoutConflicts(g, rows, MaxColumns(registers, rows));
 }
 
 double PredictCycles(const Geometry& g, const ChannelBlocking& b, int lanes,

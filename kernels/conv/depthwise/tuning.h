@@ -48,9 +48,15 @@ inline constexpr int kMaxStreamedColumns = 6;
 // block of channels is: its rows stay in L1.
 inline constexpr int64_t kDenseRollingRows = 8, kBlockedRollingRows = 32;
 
+// Images up to this share of L2 are small: all their rows are one block (16@14 1.15 us with two blocks, 1.03 with one).
+inline constexpr double kSmallL2Share = 0.25;
+
 // Rows this far apart share their L1 sets: 128@56 (7 x 4096 bytes) rolling 318 us, two rows at a
 // time 162.
 inline constexpr int64_t kAliasBytes = 4096;
+// Lines of a window that such a set may hold. 256@28 stride 2 (4 sets) 60 us with 5 columns, 47 with 3, 45 with 2;
+// 128@56 stride 2 (8 sets) 83 with 5, 76 with 3.
+inline constexpr int64_t kLinesPerSet = 6;
 
 // Pixels at a multiple of so many bytes (half as many from kManyTaps taps on) are staged, so many
 // channels at a time, one line more apart. Zen 3, AVX2, us in place and staged: 1024@7 58 and 25,
@@ -78,10 +84,11 @@ inline constexpr double kWidthL1Share = 0.75;
 // Rows that it prefetches ahead: 1, 2, 4 or 8.
 inline constexpr int kRowsAhead = 4;
 // Model of the width kernel, in cycles: per tap and vector (FMA, part of a load that often splits a line;
-// more where every other input counts, or where all lanes are masked), per output vector, per output row.
+// more where every other input counts, or where all lanes are masked), per output vector, per output row,
+// per tile and phase of the rows.
 // Zen 3, us measured and predicted: 256@28 75 and 84, 512@14 48 and 60, 144@56 161 and 144.
 inline constexpr double kWidthTapCycles = 0.55, kWidthPairCycles = 0.5, kWidthMaskedCycles = 2;
-inline constexpr double kWidthVectorCycles = 1.5, kWidthRowCycles = 6;
+inline constexpr double kWidthVectorCycles = 1.5, kWidthRowCycles = 6, kWidthTileCycles = 100;
 
 // Model. Chains of a tile overlap with those of the next vector: as if there were so many times
 // more of them.

@@ -25,7 +25,8 @@ Isa WidthIsa(const Axis& columns, Isa isa) {
 }
 
 // Arithmetic alone: most of the memory hides behind it.
-double PredictCycles(const Geometry& g, int lanes) {
+double PredictCycles(const Geometry& g, const WidthShape& shape) {
+  const int lanes = shape.lanes;
   const int64_t out = g.columns.out();
   const double rows = static_cast<double>(g.n * g.oc) * static_cast<double>(g.rows.out());
   const double vectors = rows * static_cast<double>(CeilDiv(out, lanes));
@@ -34,7 +35,9 @@ double PredictCycles(const Geometry& g, int lanes) {
   if (out < lanes) tap += kWidthMaskedCycles;
   const double left = -static_cast<double>(g.columns.input(0, 0)) / static_cast<double>(g.columns.dilation());
   const double masked = std::min(2 * std::max(left, 0.0), static_cast<double>(2 * g.kw));
-  return vectors * (static_cast<double>(g.taps()) * tap + kWidthVectorCycles) +
+  const double tiles = static_cast<double>(g.n * g.oc * g.rows.phases()) *
+                       static_cast<double>(CeilDiv(CeilDiv(out, lanes), shape.vecs));
+  return tiles * kWidthTileCycles + vectors * (static_cast<double>(g.taps()) * tap + kWidthVectorCycles) +
          rows * (kWidthRowCycles + masked * static_cast<double>(g.kh));
 }
 
@@ -85,7 +88,7 @@ WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel
       bytes <= static_cast<double>(machine.l2_bytes)   ? machine.l2_bytes_per_cycle
       : bytes <= static_cast<double>(machine.l3_bytes) ? machine.l3_bytes_per_cycle
                                                        : machine.dram_bytes_per_cycle;
-  const double cycles = std::max(PredictCycles(g, b.shape.lanes), bytes / bandwidth);
+  const double cycles = std::max(PredictCycles(g, b.shape), bytes / bandwidth);
   b.predicted_us = cycles / b.threads / (machine.clock_ghz * 1000) + machine.call_us +
                    (b.threads > 1 ? machine.fork_join_us : 0);
   return b;
