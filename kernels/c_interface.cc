@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/c_call.h"
 #include "kernels/c_structs.h"
 #include "rafter/rafter.h"
 #include "rafter/rafter_c.h"
@@ -21,9 +22,6 @@ struct rafter_conv {
 struct rafter_packed_weights {
   rafter::PackedWeights weights;
 };
-struct rafter_worker_pool {
-  std::unique_ptr<rafter::WorkerPool> pool;
-};
 
 namespace rafter {
 namespace {
@@ -33,15 +31,6 @@ static_assert(static_cast<int>(Isa::kAvx512) == RAFTER_ISA_AVX512);
 
 thread_local Status last_failure;
 
-rafter_status Report(const Status& status) noexcept {
-  if (!status.ok()) last_failure = status;
-  return static_cast<rafter_status>(status.code());
-}
-
-rafter_status Invalid(const char* message) noexcept {
-  return Report(Status(StatusCode::kInvalidArgument, message));
-}
-
 // Copies as much of `source` as fits, with a final zero.
 void CopyText(const std::string& source, char* text, size_t bytes) {
   if (text == nullptr || bytes == 0) return;
@@ -49,31 +38,6 @@ void CopyText(const std::string& source, char* text, size_t bytes) {
   std::memcpy(text, source.data(), copied);
   text[copied] = '\0';
 }
-
-// Runs `body`, which returns a Status and may throw bad_alloc.
-template <typename Body>
-rafter_status Guarded(const Body& body) noexcept {
-  try {
-    return Report(body());
-  } catch (const std::bad_alloc&) {
-    return Report(Status::OutOfMemory());
-  } catch (...) {
-    return Report(Status(StatusCode::kInternal, "unexpected exception"));
-  }
-}
-
-// The caller's pool as a ParallelFor, for the time of one call.
-class CallerThreads : public ParallelFor {
- public:
-  explicit CallerThreads(const rafter_parallel_for& pool) : pool_(pool) {}
-  int concurrency() const noexcept override { return std::max<int32_t>(1, pool_.concurrency); }
-  void Run(int64_t num_tasks, Task task, void* context) noexcept override {
-    pool_.run(pool_.context, num_tasks, task, context);
-  }
-
- private:
-  const rafter_parallel_for& pool_;
-};
 
 Status Run(const rafter_conv& conv, const float* src, const rafter_packed_weights& weights,
            float* dst, const rafter_run_options& options) noexcept {
@@ -91,6 +55,12 @@ Status Run(const rafter_conv& conv, const float* src, const rafter_packed_weight
 }
 
 }  // namespace
+
+rafter_status Report(const Status& status) noexcept {
+  if (!status.ok()) last_failure = status;
+  return static_cast<rafter_status>(status.code());
+}
+
 }  // namespace rafter
 
 extern "C" {

@@ -23,10 +23,6 @@ std::optional<Strides> ToStrides(const rafter_strides& s) {
   return Strides{s.n, s.c, s.h, s.w};
 }
 
-TensorFormat ToFormat(const rafter_format& format) {
-  return {static_cast<Layout>(format.layout), ToStrides(format.strides)};
-}
-
 Result<PostOps> ToPostOps(const rafter_conv_desc& desc) {
   if (desc.num_post_ops < 0 || desc.num_post_ops > kMaxPostOps) {
     return Status::InvalidArgument("num_post_ops: " + std::to_string(desc.num_post_ops) +
@@ -67,6 +63,10 @@ Result<PostOps> ToPostOps(const rafter_conv_desc& desc) {
 }
 
 }  // namespace
+
+TensorFormat ToFormat(const rafter_format& format) {
+  return {static_cast<Layout>(format.layout), ToStrides(format.strides)};
+}
 
 Result<ConvDesc> ToDesc(const rafter_conv_desc* given) {
   if (given == nullptr) return Status(StatusCode::kInvalidArgument, "desc: NULL");

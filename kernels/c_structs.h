@@ -42,6 +42,9 @@ Result<Struct> Sized(const Struct& given, size_t known, const char* name) {
   return copy;
 }
 
+// All strides zero: dense.
+TensorFormat ToFormat(const rafter_format& format);
+
 // Null options are the defaults. May throw bad_alloc.
 Result<ConvDesc> ToDesc(const rafter_conv_desc* given);
 Result<ConvOptions> ToOptions(const rafter_conv_options* given);

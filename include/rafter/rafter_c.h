@@ -191,6 +191,81 @@ RAFTER_EXPORT rafter_status rafter_conv_run(const rafter_conv* conv, const float
                                             const rafter_packed_weights* weights, float* dst,
                                             const rafter_run_options* options);
 
+// --- copies: rafter/reorder.h, rafter/concat.h, rafter/pad.h ---
+// Descriptions begin with struct_bytes; set every size (a batch of 0 is no work). `threads` is what the plan is laid
+// out for, 0 = those of the OpenMP backend. On failure the plan becomes NULL.
+
+// {.struct_bytes = sizeof(rafter_operator_options)} are the defaults. At most one of `workers` and `parallel_for` may
+// be set; without either, OpenMP is used.
+typedef struct rafter_operator_options {
+  size_t struct_bytes;
+  rafter_worker_pool* workers;
+  const rafter_parallel_for* parallel_for;
+  int32_t max_threads;  // 0 = the plan's own count
+} rafter_operator_options;
+
+typedef struct rafter_reorder_desc {
+  size_t struct_bytes;
+  int64_t n, c, h, w;
+  rafter_format src, dst;
+} rafter_reorder_desc;
+
+typedef struct rafter_reorder rafter_reorder;
+RAFTER_EXPORT rafter_status rafter_reorder_create(const rafter_reorder_desc* desc, int32_t threads,
+                                                  rafter_reorder** reorder);
+RAFTER_EXPORT void rafter_reorder_destroy(rafter_reorder* reorder);
+// `options` may be NULL.
+RAFTER_EXPORT rafter_status rafter_reorder_run(const rafter_reorder* reorder, const float* src, float* dst,
+                                               const rafter_operator_options* options);
+
+typedef enum rafter_axis { RAFTER_AXIS_N = 0, RAFTER_AXIS_C = 1, RAFTER_AXIS_H = 2, RAFTER_AXIS_W = 3 } rafter_axis;
+
+typedef struct rafter_concat_input {
+  int64_t size;  // along the axis
+  rafter_format format;
+} rafter_concat_input;
+
+typedef struct rafter_concat_desc {
+  size_t struct_bytes;
+  int32_t axis;        // a rafter_axis
+  int64_t n, c, h, w;  // the one along the axis is ignored
+  const rafter_concat_input* inputs;
+  size_t num_inputs;
+  size_t input_bytes;  // sizeof(rafter_concat_input)
+  rafter_format dst;
+} rafter_concat_desc;
+
+typedef struct rafter_concat rafter_concat;
+RAFTER_EXPORT rafter_status rafter_concat_create(const rafter_concat_desc* desc, int32_t threads,
+                                                 rafter_concat** concat);
+RAFTER_EXPORT void rafter_concat_destroy(rafter_concat* concat);
+// Where input `index` begins in the result, in elements: producers that write there make the copy free. -1 for a NULL
+// plan or an index beyond the inputs.
+RAFTER_EXPORT int64_t rafter_concat_input_offset(const rafter_concat* concat, size_t index);
+RAFTER_EXPORT rafter_status rafter_concat_run(const rafter_concat* concat, const float* const* inputs,
+                                              size_t num_inputs, float* dst, const rafter_operator_options* options);
+
+typedef enum rafter_pad_mode {
+  RAFTER_PAD_CONSTANT = 0,
+  RAFTER_PAD_EDGE = 1,
+  RAFTER_PAD_REFLECT = 2
+} rafter_pad_mode;
+
+typedef struct rafter_pad_desc {
+  size_t struct_bytes;
+  int32_t mode;  // a rafter_pad_mode
+  float value;
+  int64_t n, c, in_h, in_w;
+  int64_t pad_top, pad_left, pad_bottom, pad_right;
+  rafter_format src, dst;
+} rafter_pad_desc;
+
+typedef struct rafter_pad rafter_pad;
+RAFTER_EXPORT rafter_status rafter_pad_create(const rafter_pad_desc* desc, int32_t threads, rafter_pad** pad);
+RAFTER_EXPORT void rafter_pad_destroy(rafter_pad* pad);
+RAFTER_EXPORT rafter_status rafter_pad_run(const rafter_pad* pad, const float* src, float* dst,
+                                           const rafter_operator_options* options);
+
 typedef struct rafter_conv_cost {
   size_t struct_bytes;  // set before the call
   double flops_valid, flops_nominal, flops_extra, macs_valid;

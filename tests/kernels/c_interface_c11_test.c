@@ -308,6 +308,59 @@ static void test_null(void) {
   CHECK(rafter_packed_weights_bytes(NULL, &bytes) == NULL && bytes == 0);
 }
 
+/* 2 channels of 3x3 in NCHW, values 0 ... 17. */
+static void test_copies(void) {
+  float src[18], dst[64];
+  for (int i = 0; i < 18; ++i) src[i] = (float)i;
+  rafter_reorder_desc to_nhwc = {.struct_bytes = sizeof to_nhwc, .n = 1, .c = 2, .h = 3, .w = 3};
+  to_nhwc.src.layout = RAFTER_NCHW;
+  rafter_reorder* reorder = NULL;
+  CHECK(rafter_reorder_create(&to_nhwc, 1, &reorder) == RAFTER_OK);
+  CHECK(rafter_reorder_run(reorder, src, dst, NULL) == RAFTER_OK);
+  CHECK(dst[0] == 0 && dst[1] == 9 && dst[2] == 1 && dst[17] == 17);
+  CHECK(refused(rafter_reorder_run(reorder, NULL, dst, NULL), "src"));
+  CHECK(refused(rafter_reorder_run(NULL, src, dst, NULL), "reorder"));
+  rafter_reorder_destroy(reorder);
+  to_nhwc.c = 0;
+  CHECK(refused(rafter_reorder_create(&to_nhwc, 1, &reorder), "c: 0"));
+  CHECK(reorder == NULL);
+
+  rafter_concat_input inputs[2] = {{.size = 2}, {.size = 2}};
+  inputs[0].format.layout = inputs[1].format.layout = RAFTER_NCHW;
+  rafter_concat_desc join = {.struct_bytes = sizeof join, .axis = RAFTER_AXIS_C, .n = 1, .h = 3, .w = 3,
+                             .inputs = inputs, .num_inputs = 2, .input_bytes = sizeof inputs[0]};
+  join.dst.layout = RAFTER_NCHW;
+  rafter_concat* concat = NULL;
+  CHECK(rafter_concat_create(&join, 1, &concat) == RAFTER_OK);
+  CHECK(rafter_concat_input_offset(concat, 1) == 18 && rafter_concat_input_offset(concat, 2) == -1);
+  const float* two[2] = {src, src};
+  rafter_operator_options options = {.struct_bytes = sizeof options, .max_threads = 1};
+  CHECK(rafter_concat_run(concat, two, 2, dst, &options) == RAFTER_OK);
+  CHECK(dst[17] == 17 && dst[18] == 0 && dst[35] == 17);
+  CHECK(refused(rafter_concat_run(concat, two, 1, dst, NULL), "inputs"));
+  options.struct_bytes = 1;
+  CHECK(refused(rafter_concat_run(concat, two, 2, dst, &options), "struct_bytes"));
+  rafter_concat_destroy(concat);
+  join.axis = 9;
+  CHECK(refused(rafter_concat_create(&join, 1, &concat), "axis"));
+
+  rafter_pad_desc mirror = {.struct_bytes = sizeof mirror, .mode = RAFTER_PAD_REFLECT, .n = 1, .c = 2,
+                            .in_h = 3, .in_w = 3, .pad_left = 2};
+  mirror.src.layout = mirror.dst.layout = RAFTER_NCHW;
+  rafter_pad* pad = NULL;
+  CHECK(rafter_pad_create(&mirror, 1, &pad) == RAFTER_OK);
+  CHECK(rafter_pad_run(pad, src, dst, NULL) == RAFTER_OK);
+  CHECK(dst[0] == 2 && dst[1] == 1 && dst[2] == 0 && dst[5] == 5);
+  rafter_pad_destroy(pad);
+  mirror.pad_left = 3;
+  CHECK(refused(rafter_pad_create(&mirror, 1, &pad), "up to 2"));
+  mirror.mode = 5;
+  CHECK(refused(rafter_pad_create(&mirror, 1, &pad), "mode"));
+  rafter_reorder_destroy(NULL);
+  rafter_concat_destroy(NULL);
+  rafter_pad_destroy(NULL);
+}
+
 int main(void) {
   for (int i = 0; i < kWeights + kSrc; ++i) ones[i] = 1;
   test_names();
@@ -318,6 +371,7 @@ int main(void) {
   test_text_and_cost();
   test_wisdom();
   test_null();
+  test_copies();
   rafter_clear_kernel_cache();
   return failures;
 }

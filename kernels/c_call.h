@@ -1,0 +1,54 @@
+// kernels/c_call.h: what every function of the C interface does around its work: no exception leaves, the text of the
+// last failure is kept per thread, structs of the caller are taken as they are. Not for conversions: c_structs.h.
+#ifndef RAFTER_KERNELS_C_CALL_H_
+#define RAFTER_KERNELS_C_CALL_H_
+
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "rafter/rafter_c.h"
+#include "rafter/status.h"
+#include "rafter/threads.h"
+
+struct rafter_worker_pool {
+  std::unique_ptr<rafter::WorkerPool> pool;
+};
+
+namespace rafter {
+
+// Keeps the text of a failure for rafter_last_error.
+rafter_status Report(const Status& status) noexcept;
+
+inline rafter_status Invalid(const char* message) noexcept {
+  return Report(Status(StatusCode::kInvalidArgument, message));
+}
+
+// Runs `body`, which returns a Status and may throw bad_alloc.
+template <typename Body>
+rafter_status Guarded(const Body& body) noexcept {
+  try {
+    return Report(body());
+  } catch (const std::bad_alloc&) {
+    return Report(Status::OutOfMemory());
+  } catch (...) {
+    return Report(Status(StatusCode::kInternal, "unexpected exception"));
+  }
+}
+
+// The caller's pool as a ParallelFor, for the time of one call.
+class CallerThreads : public ParallelFor {
+ public:
+  explicit CallerThreads(const rafter_parallel_for& pool) : pool_(pool) {}
+  int concurrency() const noexcept override { return std::max<int32_t>(1, pool_.concurrency); }
+  void Run(int64_t num_tasks, Task task, void* context) noexcept override {
+    pool_.run(pool_.context, num_tasks, task, context);
+  }
+
+ private:
+  const rafter_parallel_for& pool_;
+};
+
+}  // namespace rafter
+
+#endif  // RAFTER_KERNELS_C_CALL_H_

@@ -1,0 +1,177 @@
+// kernels/c_copies.cc: reorder, concat and pad in the C interface. Not for decisions of any kind.
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "kernels/c_call.h"
+#include "kernels/c_structs.h"
+#include "rafter/concat.h"
+#include "rafter/pad.h"
+#include "rafter/rafter_c.h"
+#include "rafter/reorder.h"
+
+struct rafter_reorder {
+  rafter::Reorder reorder;
+};
+struct rafter_concat {
+  rafter::Concat concat;
+  size_t inputs = 0;
+};
+struct rafter_pad {
+  rafter::Pad pad;
+};
+
+namespace rafter {
+namespace {
+
+static_assert(static_cast<int>(Axis::kW) == RAFTER_AXIS_W);
+static_assert(static_cast<int>(PadMode::kReflect) == RAFTER_PAD_REFLECT);
+
+// Calls run(options) with the caller's options, or the defaults.
+template <typename RunBody>
+rafter_status WithOptions(const rafter_operator_options* given, const RunBody& run) noexcept {
+  rafter_operator_options options{};
+  if (given != nullptr) {
+    const rafter_status sized = Guarded([&]() -> Status {
+      const auto copy = Sized(*given, sizeof(rafter_operator_options), "options");
+      if (copy.ok()) options = *copy;
+      return copy.status();
+    });
+    if (sized != RAFTER_OK) return sized;
+  }
+  if (options.workers != nullptr && options.parallel_for != nullptr) {
+    return Invalid("workers and parallel_for: only one of them may be set");
+  }
+  OperatorRunOptions call{nullptr, options.max_threads};
+  if (options.workers != nullptr) call.threads = options.workers->pool.get();
+  if (options.parallel_for == nullptr) return Report(run(call));
+  if (options.parallel_for->run == nullptr) return Invalid("parallel_for.run: NULL");
+  CallerThreads threads(*options.parallel_for);
+  call.threads = &threads;
+  return Report(run(call));
+}
+
+Result<ConcatDesc> ToConcatDesc(const rafter_concat_desc& given) {
+  const Result<rafter_concat_desc> sized = Sized(given, sizeof(rafter_concat_desc), "desc");
+  if (!sized.ok()) return sized.status();
+  const rafter_concat_desc& c = *sized;
+  if (c.num_inputs > 0 && c.inputs == nullptr) {
+    return Status(StatusCode::kInvalidArgument, "inputs: NULL, but num_inputs is not 0");
+  }
+  if (c.num_inputs > static_cast<size_t>(kMaxConcatInputs)) {
+    return Status::InvalidArgument("num_inputs: " + std::to_string(c.num_inputs) + " is too large, allowed: up to " +
+                                   std::to_string(kMaxConcatInputs));
+  }
+  if (c.num_inputs > 0 && c.input_bytes < sizeof(rafter_concat_input)) {
+    return Status::InvalidArgument("input_bytes: " + std::to_string(c.input_bytes) + " is too small, allowed: " +
+                                   std::to_string(sizeof(rafter_concat_input)));
+  }
+  ConcatDesc desc;
+  desc.axis = c.axis >= RAFTER_AXIS_N && c.axis <= RAFTER_AXIS_W ? static_cast<Axis>(c.axis) : static_cast<Axis>(255);
+  desc.n = c.n, desc.c = c.c, desc.h = c.h, desc.w = c.w;
+  for (size_t i = 0; i < c.num_inputs; ++i) {
+    rafter_concat_input input{};
+    std::memcpy(&input, reinterpret_cast<const unsigned char*>(c.inputs) + i * c.input_bytes, sizeof input);
+    desc.inputs.push_back({input.size, ToFormat(input.format)});
+  }
+  desc.dst = ToFormat(c.dst);
+  return desc;
+}
+
+}  // namespace
+}  // namespace rafter
+
+extern "C" {
+
+rafter_status rafter_reorder_create(const rafter_reorder_desc* desc, int32_t threads, rafter_reorder** reorder) {
+  if (reorder == nullptr) return rafter::Invalid("reorder: NULL");
+  *reorder = nullptr;
+  if (desc == nullptr) return rafter::Invalid("desc: NULL");
+  return rafter::Guarded([&]() -> rafter::Status {
+    const auto sized = rafter::Sized(*desc, sizeof(rafter_reorder_desc), "desc");
+    if (!sized.ok()) return sized.status();
+    auto plan = rafter::Reorder::Create({sized->n, sized->c, sized->h, sized->w, rafter::ToFormat(sized->src),
+                                         rafter::ToFormat(sized->dst), rafter::DataType::kF32},
+                                        {threads});
+    if (!plan.ok()) return plan.status();
+    *reorder = new rafter_reorder{std::move(plan).value()};
+    return {};
+  });
+}
+
+void rafter_reorder_destroy(rafter_reorder* reorder) { delete reorder; }
+
+rafter_status rafter_reorder_run(const rafter_reorder* reorder, const float* src, float* dst,
+                                 const rafter_operator_options* options) {
+  if (reorder == nullptr) return rafter::Invalid("reorder: NULL");
+  return rafter::WithOptions(options, [&](const rafter::OperatorRunOptions& call) {
+    return reorder->reorder.Run(src, dst, call);
+  });
+}
+
+rafter_status rafter_concat_create(const rafter_concat_desc* desc, int32_t threads, rafter_concat** concat) {
+  if (concat == nullptr) return rafter::Invalid("concat: NULL");
+  *concat = nullptr;
+  if (desc == nullptr) return rafter::Invalid("desc: NULL");
+  return rafter::Guarded([&]() -> rafter::Status {
+    const rafter::Result<rafter::ConcatDesc> converted = rafter::ToConcatDesc(*desc);
+    if (!converted.ok()) return converted.status();
+    auto plan = rafter::Concat::Create(*converted, {threads});
+    if (!plan.ok()) return plan.status();
+    *concat = new rafter_concat{std::move(plan).value(), converted->inputs.size()};
+    return {};
+  });
+}
+
+void rafter_concat_destroy(rafter_concat* concat) { delete concat; }
+
+int64_t rafter_concat_input_offset(const rafter_concat* concat, size_t index) {
+  if (concat == nullptr || index >= concat->inputs) return -1;
+  return concat->concat.InputOffset(static_cast<int>(index));
+}
+
+rafter_status rafter_concat_run(const rafter_concat* concat, const float* const* inputs, size_t num_inputs, float* dst,
+                                const rafter_operator_options* options) {
+  if (concat == nullptr) return rafter::Invalid("concat: NULL");
+  if (inputs == nullptr && num_inputs > 0) return rafter::Invalid("inputs: NULL, but num_inputs is not 0");
+  return rafter::WithOptions(options, [&](const rafter::OperatorRunOptions& call) {
+    return concat->concat.Run({inputs, num_inputs}, dst, call);
+  });
+}
+
+rafter_status rafter_pad_create(const rafter_pad_desc* desc, int32_t threads, rafter_pad** pad) {
+  if (pad == nullptr) return rafter::Invalid("pad: NULL");
+  *pad = nullptr;
+  if (desc == nullptr) return rafter::Invalid("desc: NULL");
+  return rafter::Guarded([&]() -> rafter::Status {
+    const auto sized = rafter::Sized(*desc, sizeof(rafter_pad_desc), "desc");
+    if (!sized.ok()) return sized.status();
+    rafter::PadDesc converted;
+    converted.mode = sized->mode >= RAFTER_PAD_CONSTANT && sized->mode <= RAFTER_PAD_REFLECT
+                         ? static_cast<rafter::PadMode>(sized->mode)
+                         : static_cast<rafter::PadMode>(255);
+    converted.value = sized->value;
+    converted.n = sized->n, converted.c = sized->c, converted.in = {sized->in_h, sized->in_w};
+    converted.pad = {sized->pad_top, sized->pad_left, sized->pad_bottom, sized->pad_right};
+    converted.src = rafter::ToFormat(sized->src), converted.dst = rafter::ToFormat(sized->dst);
+    auto plan = rafter::Pad::Create(converted, {threads});
+    if (!plan.ok()) return plan.status();
+    *pad = new rafter_pad{std::move(plan).value()};
+    return {};
+  });
+}
+
+void rafter_pad_destroy(rafter_pad* pad) { delete pad; }
+
+rafter_status rafter_pad_run(const rafter_pad* pad, const float* src, float* dst,
+                             const rafter_operator_options* options) {
+  if (pad == nullptr) return rafter::Invalid("pad: NULL");
+  return rafter::WithOptions(options, [&](const rafter::OperatorRunOptions& call) {
+    return pad->pad.Run(src, dst, call);
+  });
+}
+
+}  // extern "C"
