@@ -35,7 +35,7 @@ class Copier {
  public:
   // `zero_behind`: lanes of dst's last block behind the last channel become zero. `isa` kNone: plain loops.
   // `non_temporal`: stores go past the caches where lines can be stored whole.
-  // `pixels`: wish for the pixels of one piece; 0 = those that make about 16 KB. Transpositions have their own.
+  // `pixels`: wish for the pixels of one piece; 0 = those that make about 16 KB, or more where that is faster.
   // kUnsupported where executable memory is refused.
   static Result<Copier> Make(const TensorShape& shape, const Side& src, const Side& dst, Isa isa,
                              bool zero_behind = true, bool non_temporal = false, int64_t pixels = 0);
@@ -91,6 +91,7 @@ class Copier {
   int64_t period_ = 1, periods_ = 0;                  // channels of one; whole ones
   int64_t src_period_ = 0, dst_period_ = 0;           // floats from one period to the next
   int64_t pixel_pieces_ = 1, channel_pieces_ = 1;
+  int64_t piece_pixels_ = 1;
   int64_t periods_per_piece_ = 1;
   std::vector<ChannelRun> full_, rest_;
   std::string name_;

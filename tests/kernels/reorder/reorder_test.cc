@@ -68,7 +68,8 @@ TEST(Reorder, SeveralPieces) {
       for (const Layout to : kLayouts) {
         for (const TensorShape& shape :
              {TensorShape{1, 133, 20, 30}, TensorShape{1, 64, 1, 65}, TensorShape{1, 3, 130, 131},
-              TensorShape{3, 16, 1, 67}, TensorShape{1, 5000, 1, 2}, TensorShape{1, 1, 100, 100}}) {
+              TensorShape{3, 16, 1, 67}, TensorShape{1, 5000, 1, 2}, TensorShape{1, 1, 100, 100},
+              TensorShape{1, 16, 1, 8195}}) {
           for (const int threads : {1, 3}) {
             Case c{shape};
             c.threads = threads;
