@@ -70,7 +70,7 @@ inline constexpr int64_t kStagedChannels = 64, kStagedPixel = kStagedChannels + 
 // 138 and 59, 1000@10 87 and 68, but 512@14 51 and 64, 728@19 126 and 185.
 inline constexpr int kTransposed = 8;  // channels or pixels at a time
 inline constexpr int64_t kTransposedChannels = 32, kMostTransposedColumns = 11;
-inline constexpr double kTransposeCycles = 0.45;
+inline constexpr double kTransposeCycles = 0.3;
 
 // Tiles that do not roll stage inputs and outputs of as many rows as fit here: a quarter of a small
 // L2.
@@ -86,9 +86,9 @@ inline constexpr int kRowsAhead = 4;
 // Model of the width kernel, in cycles: per tap and vector (FMA, part of a load that often splits a line;
 // more where every other input counts, or where all lanes are masked), per output vector, per output row,
 // per tile and phase of the rows.
-// Zen 3, us measured and predicted: 256@28 75 and 84, 512@14 48 and 60, 144@56 161 and 144.
+// Zen 3, us measured and predicted: 256@28 75 and 79, 512@14 48 and 48, 144@56 161 and 140.
 inline constexpr double kWidthTapCycles = 0.55, kWidthPairCycles = 0.5, kWidthMaskedCycles = 2;
-inline constexpr double kWidthVectorCycles = 1.5, kWidthRowCycles = 6, kWidthTileCycles = 100;
+inline constexpr double kWidthVectorCycles = 1.5, kWidthRowCycles = 4, kWidthTileCycles = 100;
 
 // Model. Chains of a tile overlap with those of the next vector: as if there were so many times
 // more of them.

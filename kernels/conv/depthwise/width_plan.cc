@@ -38,7 +38,7 @@ double PredictCycles(const Geometry& g, const WidthShape& shape) {
   const double tiles = static_cast<double>(g.n * g.oc * g.rows.phases()) *
                        static_cast<double>(CeilDiv(CeilDiv(out, lanes), shape.vecs));
   return tiles * kWidthTileCycles + vectors * (static_cast<double>(g.taps()) * tap + kWidthVectorCycles) +
-         rows * (kWidthRowCycles + masked * static_cast<double>(g.kh));
+         rows * (kWidthRowCycles + masked * static_cast<double>(g.kh) / 2);
 }
 
 }  // namespace
