@@ -11,6 +11,7 @@
 #include "jit/executable_memory.h"
 #include "rafter/version.h"
 #include "roofline/model.h"
+#include "runtime/affinity.h"
 #include "runtime/topology.h"
 
 namespace rafter::cli {
@@ -108,6 +109,7 @@ class InfoWriter {
          fmt::format("CPU quota {}, memory limit {}",
                      limits.cpu_quota > 0 ? fmt::format("{:.4g} CPUs", limits.cpu_quota) : "none",
                      limits.memory_limit_bytes > 0 ? Bytes(limits.memory_limit_bytes) : "none"));
+    if (!PinningWorks()) Line("warning", "the system refuses to pin threads: workers are not bound to cores");
     Line("memory available", Bytes(limits.memory_available_bytes));
   }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <thread>
 
 #include "runtime/topology.h"
 
@@ -82,6 +83,16 @@ std::vector<int> OrderForPinning(const std::vector<int>& cpus, const std::vector
 std::vector<int> PinningOrder() {
   const std::vector<int> cpus = AllowedCpus();
   return OrderForPinning(cpus, ReadCoreOf("", cpus), sched_getcpu());
+}
+
+bool PinningWorks() noexcept try {
+  const std::vector<int> cpus = AllowedCpus();
+  if (cpus.size() < 2) return true;
+  bool works = false;
+  std::thread([&] { works = PinThisThread(cpus.back()); }).join();
+  return works;
+} catch (...) {  // no memory, or no thread: nothing was refused
+  return true;
 }
 
 bool PinThisThread(int cpu) noexcept {

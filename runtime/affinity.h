@@ -18,6 +18,10 @@ std::vector<int> PinningOrder();
 std::vector<int> OrderForPinning(const std::vector<int>& cpus, const std::vector<int>& core_of,
                                  int caller_cpu);
 
+// Whether the system lets a thread be pinned to a CPU that it may use (tried on a thread of its own; true where only
+// one CPU is allowed).
+bool PinningWorks() noexcept;
+
 // Pins the calling thread. False when the system refused.
 bool PinThisThread(int cpu) noexcept;
 

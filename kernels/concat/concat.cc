@@ -50,7 +50,10 @@ Status AddCopiers(Concat::Impl& impl, const MachineModel& machine) {
   const ConcatProblem& problem = impl.problem;
   const bool past_caches = StoresPastCaches(2 * BytesOf(problem.shape), machine);
   const bool along_channels = problem.desc.axis == Axis::kC;
-  const bool together = along_channels && problem.desc.dst.layout != Layout::kNchw;
+  // Blocks that belong to one input each share no line with another one's.
+  const bool shares_blocks = std::any_of(problem.inputs.begin(), problem.inputs.end(),
+                                         [](const ConcatProblem::Input& input) { return input.lane != 0; });
+  const bool together = along_channels && (problem.desc.dst.layout == Layout::kNhwc || shares_blocks);
   const int64_t pixels = together ? PixelsOfPiece(problem) : 0;
   int64_t largest = 0;
   for (size_t i = 0; i < problem.inputs.size(); ++i) {

@@ -67,6 +67,10 @@ Status Plan::GetKernels(Isa isa, bool non_temporal) {
   if (status.ok() && non_temporal && rows_together_ && spec.run == 0 && row >= kLongRow) {
     spec.non_temporal = 1;
     status = get(spec, rows_past_caches_);
+  } else if (status.ok() && non_temporal && rows_together_ && problem_.dst.h == problem_.out.w * lanes_) {
+    CopySpec stage = SpecOfRun(isa, kLongRow, true);
+    stage.run = 0;
+    if (rows_per_chunk_ * problem_.dst.h >= kLongRow) status = get(stage, stage_);
   }
   if (status.ok()) status = get(SpecOfRun(isa, lanes_, false), pixel_);
   const int64_t block = ChannelBlock(desc.src.layout);
@@ -91,9 +95,26 @@ void Plan::Run(const float* src, float* dst, bool in_place, Range units) const n
     const int64_t chunk = unit % chunks_, plane = unit / chunks_;
     Place place = PlaceOf(src, dst, plane / planes_, plane % planes_);
     place.image_is_there = in_place;
-    const int64_t begin = chunk * rows_per_chunk_;
-    RunRows(place, begin, std::min(begin + rows_per_chunk_, problem_.out.h));
+    const int64_t begin = chunk * rows_per_chunk_, end = std::min(begin + rows_per_chunk_, problem_.out.h);
+    const int64_t floats = (end - begin) * problem_.dst.h;
+    if (stage_ && !in_place && floats >= reorder::kMinOpenRun && floats <= kChunkFloats) {
+      RunStaged(place, begin, end);
+    } else {
+      RunRows(place, begin, end);
+    }
   }
+}
+
+// The rows are finished in a buffer that lies like the result within a line.
+void Plan::RunStaged(Place place, int64_t begin, int64_t end) const noexcept {
+  constexpr int64_t kLineFloats = 16;
+  alignas(64) float buffer[kChunkFloats + kLineFloats];
+  float* const target = place.dst + begin * problem_.dst.h;
+  place.dst = buffer + reinterpret_cast<uintptr_t>(target) / sizeof(float) % kLineFloats;
+  place.first_row = begin;
+  RunRows(place, begin, end);
+  const CopyArgs args{place.dst, target, 1, 0, 0, (end - begin) * problem_.dst.h * kFloat, nullptr};
+  stage_->entry<CopyFunction>()(&args);
 }
 
 void Plan::RunRows(const Place& place, int64_t begin, int64_t end) const noexcept {
@@ -108,7 +129,7 @@ void Plan::RunRows(const Place& place, int64_t begin, int64_t end) const noexcep
     }
     const int64_t in = SourceOf(desc.mode, out, desc.pad.top, desc.in.h);
     if (in < 0) {
-      FillRow(place, place.dst + out * problem_.dst.h, problem_.out.w);
+      FillRow(place, place.dst + (out - place.first_row) * problem_.dst.h, problem_.out.w);
     } else {
       Place row = place;
       row.image_is_there = false;
@@ -120,7 +141,7 @@ void Plan::RunRows(const Place& place, int64_t begin, int64_t end) const noexcep
 void Plan::CopyRows(const Place& place, int64_t out, int64_t in, int64_t rows) const noexcept {
   const PadDesc& desc = problem_.desc;
   const float* from = place.src + in * problem_.src.h;
-  float* to = place.dst + out * problem_.dst.h + desc.pad.left * problem_.dst.w;
+  float* to = place.dst + (out - place.first_row) * problem_.dst.h + desc.pad.left * problem_.dst.w;
   if (!rows_together_ || place.partial) {
     for (int64_t y = 0; y < rows && !place.image_is_there; ++y) {
       CopyPixels(place, from + y * problem_.src.h, problem_.src.w, to + y * problem_.dst.h, problem_.dst.w, desc.in.w);
@@ -141,7 +162,7 @@ void Plan::CopyRows(const Place& place, int64_t out, int64_t in, int64_t rows) c
 // The border at the left and right of some rows.
 void Plan::CopySides(const Place& place, int64_t out, int64_t in, int64_t rows) const noexcept {
   const PadDesc& desc = problem_.desc;
-  float* to = place.dst + out * problem_.dst.h;
+  float* to = place.dst + (out - place.first_row) * problem_.dst.h;
   const float* from = place.src + in * problem_.src.h;
   const int64_t left = desc.pad.left, behind = left + desc.in.w;
   for (int64_t y = 0; y < rows; ++y, to += problem_.dst.h, from += problem_.src.h) {

@@ -2,8 +2,9 @@
 // (1 in NCHW, a block, all channels of NHWC).
 //
 // Rows of the image go through one copy kernel, a few rows per unit of work; where the border of a row is short it is
-// part of that kernel, so that a row is written once from left to right. Wider borders, gaps between pixels, and the
-// last block of a blocked layout when it is not full, go pixel by pixel.
+// part of that kernel, so that a row is written once from left to right. For stores past the caches short rows are
+// finished in a buffer in L1 first, since incomplete lines would cost a read each. Wider borders, gaps between pixels,
+// and the last block of a blocked layout when it is not full, go pixel by pixel.
 #ifndef RAFTER_KERNELS_PADDING_PLAN_H_
 #define RAFTER_KERNELS_PADDING_PLAN_H_
 
@@ -31,12 +32,14 @@ class Plan {
   // The same rows of the source and the result.
   struct Place {
     const float* src = nullptr;  // first pixel of the plane's image
-    float* dst = nullptr;        // first pixel of the plane
+    float* dst = nullptr;        // row `first_row` of the result
+    int64_t first_row = 0;
     bool partial = false;        // the block has missing lanes
     bool image_is_there = false;
   };
 
   Status GetKernels(Isa isa, bool non_temporal);
+  void RunStaged(Place place, int64_t begin, int64_t end) const noexcept;
   Place PlaceOf(const float* src, float* dst, int64_t n, int64_t plane) const noexcept;
   void RunRows(const Place& place, int64_t begin, int64_t end) const noexcept;
   // `rows` rows of the result from `out` on that show those of the image from `in` on.
@@ -53,6 +56,7 @@ class Plan {
   bool rows_together_ = false;    // pixels of a row follow each other on both sides
   bool sides_in_kernel_ = false;  // rows_ writes the border at the left and right too
   jit::KernelPtr rows_, rows_past_caches_, pixel_, partial_pixel_;
+  jit::KernelPtr stage_;  // copies finished rows past the caches; null: rows are stored where they belong
   std::array<float, 16> partial_fill_{};  // a pixel of the border in the last block
 };
 

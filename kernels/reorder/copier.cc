@@ -17,9 +17,11 @@ constexpr int64_t kLineFloats = 16, kLineBytes = 64;
 // About what one unit of work moves, so that even 7x7 images are shared by threads: 16 KB on either side.
 constexpr int64_t kPieceFloats = 4096;
 // Transposed: whole lines on both sides, pages of 64 planes at a time, and runs of pixels that are long enough for the
-// prefetchers: with 1,024 pixels a tensor of 51 MB leaves NCHW at 0.9 of the bandwidth of a copy, with 256 at 0.75 and
-// with 64 at 0.44; in the caches the difference is 5 to 15 % (Zen 3). Fewer where threads would have too little to share.
+// prefetchers: a tensor of 51 MB leaves NCHW at 0.9 of the bandwidth of a copy with 1,024 pixels, at 0.75 with 256, at
+// 0.44 with 64; in the caches the difference is 5 to 15 % (Zen 3). Fewer where threads would have too little to share.
 constexpr int64_t kFewestPixels = 64, kMostPixels = 1024, kUnitsToShare = 8, kTransposedChannels = 64;
+// Of a buffer of 64 KB (68 with its gaps), see TransposeStaged.
+constexpr int64_t kStagedPixels = 256;
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -46,7 +48,7 @@ Result<Copier> Copier::Make(const TensorShape& shape, const Side& src, const Sid
   copier.periods_ = full;
   if (full > 0) copier.full_ = copier.RunsOf(0, period, false);
   if (full * period < c) copier.rest_ = copier.RunsOf(full * period, c - full * period, zero_behind);
-  copier.ChoosePieces(pixels);
+  copier.ChoosePieces(pixels, non_temporal);
   if (copier.way_ != Way::kLoops) {
     if (Status status = copier.GetKernels(non_temporal); !status.ok()) return status;
   }
@@ -109,8 +111,11 @@ std::vector<Copier::ChannelRun> Copier::RunsOf(int64_t first, int64_t channels, 
     int64_t count = std::min({channels - at, left_in_block(src_, channel), left_in_block(dst_, channel)});
     if (way_ == Way::kTransposed && dst_.layout != Layout::kNchw) count = std::min<int64_t>(count, kTransposeRows);
     if (way_ == Way::kPlanar && src_.layout == Layout::kNchw) count = 1;
-    runs.push_back({OffsetOf(src_, channel) - OffsetOf(src_, first), OffsetOf(dst_, channel) - OffsetOf(dst_, first),
-                    count, 0, {}, {}, {}, {}});
+    ChannelRun run;
+    run.src = OffsetOf(src_, channel) - OffsetOf(src_, first);
+    run.dst = OffsetOf(dst_, channel) - OffsetOf(dst_, first);
+    run.channels = count;
+    runs.push_back(std::move(run));
     at += count;
   }
   if (zero_behind && !runs.empty() && ChannelBlock(dst_.layout) > 1) {
@@ -120,13 +125,13 @@ std::vector<Copier::ChannelRun> Copier::RunsOf(int64_t first, int64_t channels, 
   return runs;
 }
 
-void Copier::ChoosePieces(int64_t wished_pixels) noexcept {
+void Copier::ChoosePieces(int64_t wished_pixels, bool staged) noexcept {
   int64_t pixels = kPieceFloats, piece_periods = 1;  // of one piece
   switch (way_) {
     case Way::kTransposed: {
       piece_periods = std::max<int64_t>(1, kTransposedChannels / period_);
       const int64_t rows = shape_.n * shape_.h * std::max<int64_t>(1, periods_ / piece_periods);
-      pixels = kMostPixels;
+      pixels = dst_.layout == Layout::kNchw && staged ? kStagedPixels : kMostPixels;
       while (pixels > kFewestPixels && rows * DivideUp(shape_.w, pixels) < kUnitsToShare) pixels /= 2;
       break;
     }
@@ -207,9 +212,13 @@ Status Copier::GetTransposeKernels(ChannelRun& run, bool non_temporal) {
   };
   Status status;
   if (to_planes) {
-    const bool lines = LinesMatch(0) && SameLine(dst_.strides.c);
     status = get(kTransposeRows, run.channels, false, run.plain);
-    if (status.ok() && non_temporal && lines) status = get(kTransposeRows, run.channels, true, run.past_caches);
+    if (status.ok() && non_temporal) {
+      CopySpec stage = SpecOfRun(isa_, kMaxBakedRun + 1, true);
+      Result<jit::KernelPtr> made = GetCopyKernel(stage);
+      if (!made.ok()) return made.status();
+      run.stage = std::move(made).value();
+    }
     if (status.ok()) status = get(last_pixels, run.channels, false, run.rest_plain);
     return status;
   }
@@ -297,24 +306,45 @@ void Copier::RunChannels(const ChannelRun& run, int64_t periods, int64_t pixels,
 
 void Copier::Transpose(const ChannelRun& run, int64_t periods, int64_t pixels, const float* src, float* dst,
                        bool past_caches) const noexcept {
-  const jit::KernelPtr& whole = past_caches && run.past_caches ? run.past_caches : run.plain;
   if (dst_.layout != Layout::kNchw) {  // rows are channels, columns are pixels; the kernel goes on to the next periods
     TransposeArgs args{src, dst, src_.strides.c * kFloat, dst_.strides.w * kFloat, pixels, periods,
                        src_period_ * kFloat, dst_period_ * kFloat, 0};
+    const jit::KernelPtr& whole = past_caches && run.past_caches ? run.past_caches : run.plain;
     const bool few = run.few && pixels < 4;
     (few ? run.few : whole)->entry<TransposeFunction>()(&args);
     return;
   }
-  const int64_t groups = pixels / kTransposeRows, last = pixels % kTransposeRows;
+  const bool staged = run.stage && pixels >= kMinOpenRun;
   for (int64_t i = 0; i < periods; ++i, src += src_period_, dst += dst_period_) {
-    TransposeArgs args{src, dst, src_.strides.w * kFloat, dst_.strides.c * kFloat, run.channels, groups,
-                       kTransposeRows * src_.strides.w * kFloat, kTransposeRows * kFloat, 0};
-    if (groups > 0) whole->entry<TransposeFunction>()(&args);
-    if (last == 0) continue;
-    args.src = src + groups * kTransposeRows * src_.strides.w, args.dst = dst + groups * kTransposeRows;
-    args.groups = 1;
-    run.rest_plain->entry<TransposeFunction>()(&args);
+    if (staged) {
+      TransposeStaged(run, pixels, src, dst);
+    } else {
+      TransposeToPlanes(run, pixels, src, dst, dst_.strides.c);
+    }
   }
+}
+
+// Rows are pixels, columns are channels; planes of the result are `dst_plane` floats apart.
+void Copier::TransposeToPlanes(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
+                               int64_t dst_plane) const noexcept {
+  const int64_t groups = pixels / kTransposeRows, last = pixels % kTransposeRows;
+  TransposeArgs args{src, dst, src_.strides.w * kFloat, dst_plane * kFloat, run.channels, groups,
+                     kTransposeRows * src_.strides.w * kFloat, kTransposeRows * kFloat, 0};
+  if (groups > 0) run.plain->entry<TransposeFunction>()(&args);
+  if (last == 0) return;
+  args.src = src + groups * kTransposeRows * src_.strides.w, args.dst = dst + groups * kTransposeRows;
+  args.groups = 1;
+  run.rest_plain->entry<TransposeFunction>()(&args);
+}
+
+// Through a buffer, from which each plane gets its pixels in one stretch: single lines on many planes reach half of the
+// bandwidth only.
+void Copier::TransposeStaged(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept {
+  constexpr int64_t kPitch = kStagedPixels + kLineFloats;  // not a power of two: rows would share a set of L1
+  alignas(64) float buffer[kTransposedChannels * kPitch];
+  TransposeToPlanes(run, pixels, src, buffer, kPitch);
+  const CopyArgs args{buffer, dst, run.channels, kPitch * kFloat, dst_.strides.c * kFloat, pixels * kFloat, nullptr};
+  run.stage->entry<CopyFunction>()(&args);
 }
 
 void Copier::CopyByLoops(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept {

@@ -58,6 +58,7 @@ class Copier {
     jit::KernelPtr plain, past_caches;  // past_caches may be null
     jit::KernelPtr rest_plain;          // transposed to columns: for pixels % 16
     jit::KernelPtr few;                 // the same for fewer than four columns, see driver
+    jit::KernelPtr stage;               // transposed to planes past the caches: a buffer's rows to their places
   };
   struct Piece {
     int64_t src = 0, dst = 0;  // offsets in floats
@@ -70,7 +71,7 @@ class Copier {
   void ChoosePeriod() noexcept;
   std::vector<ChannelRun> RunsOf(int64_t first, int64_t channels, bool zero_behind) const;
   int64_t OffsetOf(const Side& side, int64_t channel) const noexcept;
-  void ChoosePieces(int64_t wished_pixels) noexcept;
+  void ChoosePieces(int64_t wished_pixels, bool staged) noexcept;
   Status GetKernels(bool non_temporal);
   Status GetCopyKernels(ChannelRun& run, bool planar, bool non_temporal);
   Status GetTransposeKernels(ChannelRun& run, bool non_temporal);
@@ -82,6 +83,9 @@ class Copier {
                    bool past_caches) const noexcept;
   void Transpose(const ChannelRun& run, int64_t periods, int64_t pixels, const float* src, float* dst,
                  bool past_caches) const noexcept;
+  void TransposeToPlanes(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
+                         int64_t dst_plane) const noexcept;
+  void TransposeStaged(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept;
   void CopyByLoops(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept;
 
   TensorShape shape_;  // rows that follow each other in both tensors are joined
