@@ -136,10 +136,10 @@ double ImageBytes(const Geometry& g) {
 }
 
 // Most output rows per block: all that stay in L1 in blocked layouts, where one block of channels is walked through
-// at a time, and all rows of a small image.
+// at a time, and all rows of a small image, or of one whose rows are copied before.
 int64_t MostRollingRows(const Geometry& g, const MachineModel& machine) {
   const bool small = ImageBytes(g) <= kSmallL2Share * static_cast<double>(machine.l2_bytes);
-  return IsDense(g) && !g.transposes && !small ? kDenseRollingRows : kBlockedRollingRows;
+  return IsDense(g) && !Stages(g) && !small ? kDenseRollingRows : kBlockedRollingRows;
 }
 
 // Output rows per block of rolling tiles; 0: tiles should not roll.

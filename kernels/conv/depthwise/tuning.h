@@ -48,7 +48,8 @@ inline constexpr int kMaxStreamedColumns = 6;
 // block of channels is: its rows stay in L1.
 inline constexpr int64_t kDenseRollingRows = 8, kBlockedRollingRows = 32;
 
-// Images up to this share of L2 are small: all their rows are one block (16@14 1.15 us with two blocks, 1.03 with one).
+// Images up to this share of L2 are small: all their rows are one block (16@14 1.15 us with two blocks, 1.03 with one);
+// so are those of staged ones (1024@10 65 and 58, 1536@10 97 and 88).
 inline constexpr double kSmallL2Share = 0.25;
 
 // Rows this far apart share their L1 sets: 128@56 (7 x 4096 bytes) rolling 318 us, two rows at a
