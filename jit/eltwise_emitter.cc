@@ -11,7 +11,7 @@ namespace {
 
 using Group = std::span<const Xmm>;
 
-// x = min(max(x, 0), 1); temps[first] and the next one are destroyed.
+// x = min(max(x, 0), 1).
 void Clamp01(Assembler& a, Group x, const Xmm& zero, const Xmm& one) {
   a.Zero(zero);
   a.vmovups(one, a.constant(1.0f));
@@ -22,14 +22,19 @@ void Clamp01(Assembler& a, Group x, const Xmm& zero, const Xmm& one) {
 }
 
 void HardSwish(Assembler& a, Group x, Group t) {
-  // Below -3 the share is zero: cut there, so that infinity does not meet it.
-  a.vmovups(t[0], a.constant(-3.0f));
+  const Xmm share = t[0], half = t[1], zero = t[2], one = t[3];
+  a.vmovups(half, a.constant(0.5f));
+  a.Zero(zero);
+  a.vmovups(one, a.constant(1.0f));
   for (const Xmm& v : x) {
-    a.vmaxps(v, t[0], v);
-    a.vmovups(t[1], a.constant(0.5f));
-    a.vfmadd231ps(t[1], v, a.constant(1.0f / 6.0f));
-    Clamp01(a, Group(&t[1], 1), t[2], t[3]);
-    a.vmulps(v, v, t[1]);
+    // Below -3 the share is zero: cut there, so that infinity does not meet it.
+    a.vmovups(share, a.constant(-3.0f));
+    a.vmaxps(v, share, v);
+    a.vmovaps(share, half);
+    a.vfmadd231ps(share, v, a.constant(1.0f / 6.0f));
+    a.vmaxps(share, zero, share);
+    a.vminps(share, one, share);
+    a.vmulps(v, v, share);
   }
 }
 

@@ -4,6 +4,7 @@
 // (Remez exchange in double precision, then rounded); their errors stand beside them.
 #include "jit/math_emitter.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <vector>
@@ -20,9 +21,12 @@ constexpr uint32_t kSignBit = 0x80000000u;
 // exp(x) is 0 below the first and infinity above the second, once n takes the exponent field to its ends.
 constexpr float kExpZero = -88.0f, kExpInfinity = 88.7f;
 
-// (exp(r) - 1) / r = 1 + r * (c2 + r * (…)), |r| <= ln2/2: relative error 1.3e-8 of exp(r) - 1. From the highest down.
-constexpr std::array kExpm1 = {0.001394642683585731f, 0.008366571397584182f, 0.041666282466593034f,
-                               0.16666543122687869f, 0.5000000061742821f, 1.0f};
+// exp(r) = 1 + r + r^2 * (c2 + r * (…)), |r| <= ln2/2: relative error 1.05e-7. c5 … c2, then c1.
+constexpr std::array kExp = {0.008312491367784317f, 0.041890151429159916f, 0.16667115001444352f, 0.49999231566050467f,
+                             1.0f};
+// The same, for exp(r) - 1: relative error 1.3e-8 of that. c6 … c2, then c1.
+constexpr std::array kExpMinusOne = {0.001394642683585731f, 0.008366571397584182f, 0.041666282466593034f,
+                                     0.16666543122687869f, 0.5000000061742821f, 1.0f};
 // (log(1 + f) - f + f^2 / 2) / f^3 for 1 + f from sqrt(1/2) to sqrt(2): relative error 6e-9 of log. From the highest.
 constexpr std::array kLog = {-0.07635630958725462f, 0.12761671145745943f, -0.13159745229257533f, 0.14201708719768846f,
                              -0.16623403459400096f, 0.20001231461512609f, -0.25000819578105354f,
@@ -47,34 +51,38 @@ void MathEmitter::Horner(Group x, int q, std::span<const float> coefficients) {
 void MathEmitter::Reduce(Group x, const Reduction& by) {
   const Xmm c = shared();
   const float round = kRound + by.bias;
-  a_.vmovups(c, a_.constant(by.high));
+  const float first = by.low / by.scale, last = by.high / by.scale;
+  a_.vmovups(c, a_.constant(std::max(first, last)));
   for (const Xmm& v : x) a_.vminps(v, c, v);
-  a_.vmovups(c, a_.constant(by.low));
+  a_.vmovups(c, a_.constant(std::min(first, last)));
   for (const Xmm& v : x) a_.vmaxps(v, c, v);
-  a_.vmovups(c, a_.constant(kLog2e));
-  for (size_t i = 0; i < x.size(); ++i) {
-    a_.vmovups(temp(x, 0, i), a_.constant(round));
-    a_.vfmadd231ps(temp(x, 0, i), x[i], c);
-  }
+  a_.vmovups(c, a_.constant(by.scale * kLog2e));
+  for (size_t i = 0; i < x.size(); ++i) a_.vmovaps(temp(x, 0, i), x[i]);
+  for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(temp(x, 0, i), c, a_.constant(round));
   a_.vmovups(c, a_.constant(round));
   for (size_t i = 0; i < x.size(); ++i) a_.vsubps(temp(x, 1, i), temp(x, 0, i), c);
   const std::array parts = {by.two_parts ? kLn2High : kLn2, kLn2Low};
   for (const float part : std::span(parts).first(by.two_parts ? 2 : 1)) {
-    a_.vmovups(c, a_.constant(part));
+    a_.vmovups(c, a_.constant(part / by.scale));
     for (size_t i = 0; i < x.size(); ++i) a_.vfnmadd231ps(x[i], temp(x, 1, i), c);
   }
   for (size_t i = 0; i < x.size(); ++i) a_.vpslld(temp(x, 0, i), temp(x, 0, i), 23);
-  for (size_t i = 0; i < x.size(); ++i) a_.vmovups(temp(x, 1, i), a_.constant(kExpm1[0]));
-  Horner(x, 1, std::span(kExpm1).subspan(1));
+  // Coefficient k takes the scale k times.
+  std::vector<float> coefficients(kExp.begin(), kExp.end());
+  if (by.minus_one) coefficients.assign(kExpMinusOne.begin(), kExpMinusOne.end());
+  float power = by.factor;
+  for (size_t k = coefficients.size(); k-- > 0;) coefficients[k] *= power *= by.scale;
+  a_.vmovups(c, a_.constant(coefficients[0]));
+  for (size_t i = 0; i < x.size(); ++i) a_.vmovaps(temp(x, 1, i), c);
+  Horner(x, 1, std::span(coefficients).subspan(1));
 }
 
 void MathEmitter::Exp(Group x) {
-  // One exponent less, so that 2^128 is in reach and results below 2^-125 become zero; doubled at the end.
-  Reduce(x, {.low = -87.6f, .high = 88.8f, .bias = 126, .two_parts = true});
-  a_.vmovups(shared(), a_.constant(1.0f));
+  // One exponent less, so that 2^128 is in reach and results below 2^-125 become zero; the polynomial makes up for it.
+  Reduce(x, {.low = -87.6f, .high = 88.8f, .factor = 2, .bias = 126, .two_parts = true});
+  a_.vmovups(shared(), a_.constant(2.0f));
   for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(temp(x, 1, i), x[i], shared());
   for (size_t i = 0; i < x.size(); ++i) a_.vmulps(x[i], temp(x, 1, i), temp(x, 0, i));
-  for (const Xmm& v : x) a_.vaddps(v, v, v);
 }
 
 void MathEmitter::OnePlusExp(Group x) {
@@ -92,17 +100,14 @@ void MathEmitter::ExpMinusOne(Group x) {
 }
 
 void MathEmitter::Sigmoid(Group x) {
-  a_.vmovups(shared(), a_.constant_bits(kSignBit));
-  for (const Xmm& v : x) a_.vxorps(v, v, shared());
-  Reduce(x, {.low = kExpZero, .high = kExpInfinity});
+  Reduce(x, {.low = kExpZero, .high = kExpInfinity, .scale = -1});
   OnePlusExp(x);
   for (size_t i = 0; i < x.size(); ++i) a_.vdivps(x[i], shared(), temp(x, 1, i));  // shared is still 1
 }
 
 void MathEmitter::Tanh(Group x) {
   // With m = exp(2x) - 1: tanh = m / (m + 2). Beyond 9.1 it rounds to 1.
-  for (const Xmm& v : x) a_.vaddps(v, v, v);
-  Reduce(x, {.low = -18.2f, .high = 18.2f});
+  Reduce(x, {.low = -18.2f, .high = 18.2f, .scale = 2, .minus_one = true});
   ExpMinusOne(x);
   a_.vmovups(shared(), a_.constant(2.0f));
   for (size_t i = 0; i < x.size(); ++i) a_.vaddps(x[i], temp(x, 1, i), shared());
@@ -112,7 +117,7 @@ void MathEmitter::Tanh(Group x) {
 void MathEmitter::DivideByOnePlusExpOfTemp(Group x) {
   std::vector<Xmm> y;
   for (size_t i = 0; i < x.size(); ++i) y.push_back(temp(x, 2, i));
-  Reduce(y, {.low = kExpZero, .high = kExpInfinity});
+  Reduce(y, {.low = kExpZero, .high = kExpInfinity, .scale = -1});
   OnePlusExp(y);
   // -infinity must not meet an infinite denominator.
   a_.vmovups(shared(), a_.constant(std::numeric_limits<float>::lowest()));
@@ -123,14 +128,12 @@ void MathEmitter::DivideByOnePlusExpOfTemp(Group x) {
 void MathEmitter::Swish(Group x, const Xbyak::RegExp& alpha) {
   a_.vbroadcastss(shared(), a_.dword[alpha]);
   for (size_t i = 0; i < x.size(); ++i) a_.vmulps(temp(x, 2, i), x[i], shared());
-  a_.vmovups(shared(), a_.constant_bits(kSignBit));
-  for (size_t i = 0; i < x.size(); ++i) a_.vxorps(temp(x, 2, i), temp(x, 2, i), shared());
   DivideByOnePlusExpOfTemp(x);
 }
 
 void MathEmitter::GeluTanh(Group x) {
   // (1 + tanh(y)) / 2 = 1 / (1 + exp(-2 y))
-  constexpr float kLinear = -1.59576912160573f, kCubic = -0.0713548162726f;  // -2 sqrt(2 / pi), that * 0.044715
+  constexpr float kLinear = 1.59576912160573f, kCubic = 0.0713548162726f;  // 2 sqrt(2 / pi), that * 0.044715
   for (size_t i = 0; i < x.size(); ++i) a_.vmulps(temp(x, 2, i), x[i], x[i]);
   a_.vmovups(shared(), a_.constant(kCubic));
   for (size_t i = 0; i < x.size(); ++i) a_.vmovups(temp(x, 1, i), a_.constant(kLinear));
@@ -145,23 +148,21 @@ void MathEmitter::Gelu(Group x) {
   std::vector<Xmm> y, t;
   for (size_t i = 0; i < x.size(); ++i) y.push_back(temp(x, 2, i)), t.push_back(temp(x, 0, i));
   for (size_t i = 0; i < x.size(); ++i) a_.vmulps(y[i], x[i], x[i]);
-  a_.vmovups(c, a_.constant(-0.5f));
-  for (const Xmm& v : y) a_.vmulps(v, v, c);
-  Reduce(y, {.low = kExpZero, .high = kExpInfinity});
+  Reduce(y, {.low = kExpZero, .high = kExpInfinity, .scale = -0.5f});
   a_.vmovups(c, a_.constant(1.0f));
   for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(temp(x, 1, i), y[i], c);
   for (size_t i = 0; i < x.size(); ++i) a_.vmulps(y[i], temp(x, 1, i), t[i]);  // exp(-a^2 / 2)
   // |x| is cut where the exponential is zero, so that infinity does not meet it.
-  for (size_t i = 0; i < x.size(); ++i) {
-    a_.vandps(temp(x, 1, i), x[i], a_.constant_bits(~kSignBit));
-    a_.vmovups(c, a_.constant(14.0f));
-    a_.vminps(temp(x, 1, i), c, temp(x, 1, i));
-    a_.vmulps(y[i], y[i], temp(x, 1, i));
-    a_.vmovups(c, a_.constant(1.0f));
-    a_.vfmadd132ps(temp(x, 1, i), c, a_.constant(kTailSlope));
-    a_.vdivps(t[i], c, temp(x, 1, i));
-    a_.vmovups(temp(x, 1, i), a_.constant(kTail[0]));
-  }
+  a_.vmovups(c, a_.constant_bits(~kSignBit));
+  for (size_t i = 0; i < x.size(); ++i) a_.vandps(temp(x, 1, i), x[i], c);
+  a_.vmovups(c, a_.constant(14.0f));
+  for (size_t i = 0; i < x.size(); ++i) a_.vminps(temp(x, 1, i), c, temp(x, 1, i));
+  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(y[i], y[i], temp(x, 1, i));
+  a_.vmovups(c, a_.constant(1.0f));
+  for (size_t i = 0; i < x.size(); ++i) a_.vfmadd132ps(temp(x, 1, i), c, a_.constant(kTailSlope));
+  for (size_t i = 0; i < x.size(); ++i) a_.vdivps(t[i], c, temp(x, 1, i));
+  a_.vmovups(c, a_.constant(kTail[0]));
+  for (size_t i = 0; i < x.size(); ++i) a_.vmovaps(temp(x, 1, i), c);
   for (const float coefficient : std::span(kTail).subspan(1)) {
     a_.vmovups(c, a_.constant(coefficient));
     for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(temp(x, 1, i), t[i], c);
@@ -176,7 +177,7 @@ void MathEmitter::Elu(Group x, const Xbyak::RegExp& alpha) {
   a_.Zero(shared());
   for (size_t i = 0; i < x.size(); ++i) a_.vmaxps(temp(x, 2, i), shared(), x[i]);
   for (const Xmm& v : x) a_.vminps(v, shared(), v);
-  Reduce(x, {.low = kExpZero, .high = 0.0f});
+  Reduce(x, {.low = kExpZero, .high = 0.0f, .minus_one = true});
   ExpMinusOne(x);
   a_.vbroadcastss(shared(), a_.dword[alpha]);
   for (size_t i = 0; i < x.size(); ++i) {

@@ -32,25 +32,26 @@ class MathEmitter {
   void Elu(Group x, const Xbyak::RegExp& alpha);
 
  private:
-  // How exp is reduced: 2^n as floating-point bits is made with this exponent bias, and ln2 is subtracted in one or in
-  // two parts.
+  // How exp(scale * x) is reduced: x is clamped so that scale * x lies within low … high; 2^n as floating-point bits is
+  // made with the exponent bias, and ln2 is subtracted in one or in two parts. The polynomial is for factor * exp.
   struct Reduction {
-    float low, high;  // x is clamped to these first
-    float bias = 127;
+    float low, high;
+    float scale = 1, factor = 1, bias = 127;
     bool two_parts = false;
+    bool minus_one = false;  // the polynomial is to be accurate for exp - 1
   };
   Xmm temp(Group x, int which, size_t i) const {
     return temps_[1 + static_cast<size_t>(which) * x.size() + i];
   }
   Xmm shared() const { return temps_[0]; }
 
-  // x = r, temp 0 = 2^n, temp 1 = (exp(r) - 1) / r, with exp of x = 2^n * exp(r).
+  // x = r, temp 0 = 2^n, temp 1 = factor * (exp(scale * r) - 1) / r, with exp(scale * x) = 2^n * exp(scale * r).
   void Reduce(Group x, const Reduction& by);
-  // From that: temp 1 = 1 + exp(x).
+  // From that: temp 1 = 1 + exp(scale * x).
   void OnePlusExp(Group x);
-  // From Reduce: temp 1 = exp(x) - 1, without cancellation.
+  // From Reduce: temp 1 = exp(scale * x) - 1, without cancellation.
   void ExpMinusOne(Group x);
-  // x = max(x, lowest) / (1 + exp(temp 2)).
+  // x = max(x, lowest) / (1 + exp(-temp 2)).
   void DivideByOnePlusExpOfTemp(Group x);
   // q = q * x + c for each coefficient.
   void Horner(Group x, int q, std::span<const float> coefficients);

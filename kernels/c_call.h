@@ -7,6 +7,8 @@
 #include <memory>
 #include <new>
 
+#include "kernels/c_structs.h"
+#include "rafter/operator.h"
 #include "rafter/rafter_c.h"
 #include "rafter/status.h"
 #include "rafter/threads.h"
@@ -48,6 +50,30 @@ class CallerThreads : public ParallelFor {
  private:
   const rafter_parallel_for& pool_;
 };
+
+// Calls run(options) with the caller's options, or the defaults.
+template <typename RunBody>
+rafter_status WithOptions(const rafter_operator_options* given, const RunBody& run) noexcept {
+  rafter_operator_options options{};
+  if (given != nullptr) {
+    const rafter_status sized = Guarded([&]() -> Status {
+      const auto copy = Sized(*given, sizeof(rafter_operator_options), "options");
+      if (copy.ok()) options = *copy;
+      return copy.status();
+    });
+    if (sized != RAFTER_OK) return sized;
+  }
+  if (options.workers != nullptr && options.parallel_for != nullptr) {
+    return Invalid("workers and parallel_for: only one of them may be set");
+  }
+  OperatorRunOptions call{nullptr, options.max_threads};
+  if (options.workers != nullptr) call.threads = options.workers->pool.get();
+  if (options.parallel_for == nullptr) return Report(run(call));
+  if (options.parallel_for->run == nullptr) return Invalid("parallel_for.run: NULL");
+  CallerThreads threads(*options.parallel_for);
+  call.threads = &threads;
+  return Report(run(call));
+}
 
 }  // namespace rafter
 

@@ -30,30 +30,6 @@ namespace {
 static_assert(static_cast<int>(Axis::kW) == RAFTER_AXIS_W);
 static_assert(static_cast<int>(PadMode::kReflect) == RAFTER_PAD_REFLECT);
 
-// Calls run(options) with the caller's options, or the defaults.
-template <typename RunBody>
-rafter_status WithOptions(const rafter_operator_options* given, const RunBody& run) noexcept {
-  rafter_operator_options options{};
-  if (given != nullptr) {
-    const rafter_status sized = Guarded([&]() -> Status {
-      const auto copy = Sized(*given, sizeof(rafter_operator_options), "options");
-      if (copy.ok()) options = *copy;
-      return copy.status();
-    });
-    if (sized != RAFTER_OK) return sized;
-  }
-  if (options.workers != nullptr && options.parallel_for != nullptr) {
-    return Invalid("workers and parallel_for: only one of them may be set");
-  }
-  OperatorRunOptions call{nullptr, options.max_threads};
-  if (options.workers != nullptr) call.threads = options.workers->pool.get();
-  if (options.parallel_for == nullptr) return Report(run(call));
-  if (options.parallel_for->run == nullptr) return Invalid("parallel_for.run: NULL");
-  CallerThreads threads(*options.parallel_for);
-  call.threads = &threads;
-  return Report(run(call));
-}
-
 Result<ConcatDesc> ToConcatDesc(const rafter_concat_desc& given) {
   const Result<rafter_concat_desc> sized = Sized(given, sizeof(rafter_concat_desc), "desc");
   if (!sized.ok()) return sized.status();

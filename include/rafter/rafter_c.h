@@ -290,6 +290,96 @@ RAFTER_EXPORT rafter_status rafter_wisdom_export(char* text, size_t bytes, size_
 RAFTER_EXPORT rafter_status rafter_wisdom_import(const char* text, size_t bytes);
 RAFTER_EXPORT void rafter_wisdom_forget(void);
 
+// --- element-wise chains, pooling, softmax: rafter/eltwise.h, pool.h, softmax.h say what the fields mean ---
+// `threads` as in rafter_conv_options; options may be NULL. On failure *op becomes NULL. Every destroy function accepts
+// NULL.
+
+typedef enum rafter_eltwise_kind {
+  RAFTER_ELTWISE_RELU = 1,
+  RAFTER_ELTWISE_LEAKY_RELU,    // alpha
+  RAFTER_ELTWISE_PRELU,         // scale
+  RAFTER_ELTWISE_CLIP,          // alpha = low, beta = high
+  RAFTER_ELTWISE_ABS,
+  RAFTER_ELTWISE_NEG,
+  RAFTER_ELTWISE_EXP,
+  RAFTER_ELTWISE_LOG,
+  RAFTER_ELTWISE_SQRT,
+  RAFTER_ELTWISE_SIGMOID,
+  RAFTER_ELTWISE_TANH,
+  RAFTER_ELTWISE_GELU,
+  RAFTER_ELTWISE_GELU_TANH,
+  RAFTER_ELTWISE_SWISH,         // alpha
+  RAFTER_ELTWISE_ELU,           // alpha
+  RAFTER_ELTWISE_HARD_SWISH,
+  RAFTER_ELTWISE_HARD_SIGMOID,  // alpha, beta
+  RAFTER_ELTWISE_LINEAR,        // alpha * x + beta
+  RAFTER_ELTWISE_CHANNEL_LINEAR,  // scale, shift
+  RAFTER_ELTWISE_ADD,           // from here on with the next operand
+  RAFTER_ELTWISE_SUB,
+  RAFTER_ELTWISE_MUL,
+  RAFTER_ELTWISE_DIV,
+  RAFTER_ELTWISE_MIN,
+  RAFTER_ELTWISE_MAX
+} rafter_eltwise_kind;
+
+typedef struct rafter_eltwise_op {
+  int32_t kind;  // a rafter_eltwise_kind
+  float alpha, beta;
+  const float* scale;  // c values each, copied by rafter_eltwise_create
+  const float* shift;
+  int32_t one_n, one_c, one_h, one_w;  // dimensions along which the operand is broadcast
+  rafter_strides operand_strides;      // all zero: dense
+} rafter_eltwise_op;
+
+typedef struct rafter_eltwise_desc {
+  size_t struct_bytes;
+  int64_t n, c, h, w;
+  rafter_format src, dst;
+  int32_t num_ops;
+  const rafter_eltwise_op* ops;
+  size_t op_bytes;  // sizeof(rafter_eltwise_op)
+} rafter_eltwise_desc;
+
+typedef struct rafter_eltwise rafter_eltwise;
+RAFTER_EXPORT rafter_status rafter_eltwise_create(const rafter_eltwise_desc* desc, int32_t threads,
+                                                  rafter_eltwise** op);
+RAFTER_EXPORT rafter_status rafter_eltwise_run(const rafter_eltwise* op, const float* src, float* dst,
+                                               const float* const* operands, size_t num_operands,
+                                               const rafter_operator_options* options);
+RAFTER_EXPORT void rafter_eltwise_destroy(rafter_eltwise* op);
+
+typedef enum rafter_pooling_kind { RAFTER_POOLING_MAX = 1, RAFTER_POOLING_AVERAGE } rafter_pooling_kind;
+
+typedef struct rafter_pooling_desc {
+  size_t struct_bytes;
+  int32_t kind;  // a rafter_pooling_kind
+  int32_t ceil_mode, count_include_pad;
+  int64_t n, c, in_h, in_w, kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+  int64_t pad_top, pad_left, pad_bottom, pad_right;
+  rafter_format src, dst;
+} rafter_pooling_desc;
+
+typedef struct rafter_pooling rafter_pooling;
+RAFTER_EXPORT rafter_status rafter_pooling_create(const rafter_pooling_desc* desc, int32_t threads,
+                                                  rafter_pooling** op);
+RAFTER_EXPORT void rafter_pooling_output_size(const rafter_pooling* op, int64_t* height, int64_t* width);
+RAFTER_EXPORT rafter_status rafter_pooling_run(const rafter_pooling* op, const float* src, float* dst,
+                                               const rafter_operator_options* options);
+RAFTER_EXPORT void rafter_pooling_destroy(rafter_pooling* op);
+
+typedef struct rafter_softmax_desc {
+  size_t struct_bytes;
+  int64_t n, c, h, w;
+  rafter_format src, dst;
+} rafter_softmax_desc;
+
+typedef struct rafter_softmax rafter_softmax;
+RAFTER_EXPORT rafter_status rafter_softmax_create(const rafter_softmax_desc* desc, int32_t threads,
+                                                  rafter_softmax** op);
+RAFTER_EXPORT rafter_status rafter_softmax_run(const rafter_softmax* op, const float* src, float* dst,
+                                               const rafter_operator_options* options);
+RAFTER_EXPORT void rafter_softmax_destroy(rafter_softmax* op);
+
 // Drops all compiled kernels that no plan uses.
 RAFTER_EXPORT void rafter_clear_kernel_cache(void);
 

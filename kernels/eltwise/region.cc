@@ -98,7 +98,7 @@ void Region::JoinPixels(int64_t channels) {
   // The fewest pixels whose channels are whole lines, then as many of those as make long rows.
   int64_t pixels = std::lcm(channels, kLineBytes / kFloat) / channels;
   if (pixels * channels > kMostJoinedFloats) return;
-  pixels *= std::max<int64_t>(1, kRunStep / (pixels * channels));
+  pixels *= std::max<int64_t>(1, kMostJoinedFloats / 2 / (pixels * channels));
   if (pixels <= 1 || pixels > loops_.rows) return;
   rest_run_ = loops_.rows % pixels * channels;
   loops_.rows /= pixels;

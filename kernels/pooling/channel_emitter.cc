@@ -21,8 +21,9 @@ using jit::Xmm;
 class Emitter {
  public:
   Emitter(const ChannelSpec& spec, Assembler& a)
-      : spec_(spec), a_(a), acc_(a, spec.max, spec.vecs), vec_bytes_(a.isa().vec_bytes), src_(pool_.Take()),
-        dst_(pool_.Take()), group_src_(pool_.Take()), groups_(pool_.Take()), row_(pool_.Take()), tap_(pool_.Take()),
+      : spec_(spec), a_(a), acc_(a, spec.max, spec.vecs * spec.bundle), vec_bytes_(a.isa().vec_bytes),
+        src_(pool_.Take()), dst_(pool_.Take()),
+        group_src_(pool_.Take()), groups_(pool_.Take()), row_(pool_.Take()), tap_(pool_.Take()),
         row_step_(pool_.Take()), col_step_(pool_.Take()), three_cols_(pool_.Take()), rows_(pool_.Take()),
         cols_(pool_.Take()), group_dst_(pool_.Take()) {}
 
@@ -62,11 +63,14 @@ class Emitter {
   Xmm mask() const { return a_.vec(a_.isa().num_vecs - 1); }
   bool IsTail(int v) const { return spec_.tail == Tail::kLanes && v == spec_.vecs - 1; }
 
+  // Of accumulator `v`: the vectors of an output, output by output.
   void Load(const Xmm& to, const Xbyak::RegExp& tap, int v) {
+    const int output = v / spec_.vecs, vec = v % spec_.vecs;
+    const jit::Address from = a_.ptr[tap + (output * spec_.stride * spec_.vecs + vec) * vec_bytes_];
     if (IsTail(v)) {
-      a_.LoadTail(to, a_.ptr[tap + v * vec_bytes_], mask());
+      a_.LoadTail(to, from, mask());
     } else {
-      a_.vmovups(to, a_.ptr[tap + v * vec_bytes_]);
+      a_.vmovups(to, from);
     }
   }
 
@@ -96,7 +100,7 @@ class Emitter {
     for (int c = 0; c < spec_.cols; c += 2) {
       if (c > 0 && c % 4 == 0) a_.lea(tap_, a_.ptr[tap_ + col_step_ * 4]);
       const bool pair = c + 1 < spec_.cols;
-      for (int v = 0; v < spec_.vecs; ++v) {
+      for (int v = 0; v < acc_.vecs(); ++v) {
         const Xmm first = acc_.temp(0), second = acc_.temp(1);
         Load(first, at[c % 4], v);
         if (pair) Load(second, at[c % 4 + 1], v);
@@ -109,7 +113,7 @@ class Emitter {
     Label next;
     a_.mov(cols_, ARG(cols));
     a_.L(next);
-    for (int v = 0; v < spec_.vecs; ++v) {
+    for (int v = 0; v < acc_.vecs(); ++v) {
       Load(acc_.temp(0), tap_ + 0, v);
       acc_.Add(v, acc_.temp(0));
     }
@@ -122,11 +126,12 @@ class Emitter {
     acc_.Finish();
     if (!spec_.max) {
       a_.vbroadcastss(acc_.temp(0), a_.dword[a_.rdi + static_cast<int>(offsetof(ChannelArgs, divisor))]);
-      for (int v = 0; v < spec_.vecs; ++v) a_.vdivps(acc_.acc(v), acc_.acc(v), acc_.temp(0));
+      for (int v = 0; v < acc_.vecs(); ++v) a_.vdivps(acc_.acc(v), acc_.acc(v), acc_.temp(0));
     }
     if (spec_.tail == Tail::kZero) a_.mov(rows_, ARG(mask));
-    for (int v = 0; v < spec_.vecs; ++v) {
-      if (spec_.tail == Tail::kZero) a_.vandps(acc_.acc(v), acc_.acc(v), a_.ptr[rows_ + v * vec_bytes_]);
+    for (int v = 0; v < acc_.vecs(); ++v) {
+      const int vec = v % spec_.vecs;
+      if (spec_.tail == Tail::kZero) a_.vandps(acc_.acc(v), acc_.acc(v), a_.ptr[rows_ + vec * vec_bytes_]);
       if (!IsTail(v)) {
         a_.vmovups(a_.ptr[group_dst_ + v * vec_bytes_], acc_.acc(v));
         continue;
@@ -150,6 +155,7 @@ class Emitter {
 std::string Name(const ChannelSpec& spec) {
   std::string name = std::string("pool_f32_") + IsaName(spec.isa) + (spec.max ? "_max" : "_avg") + "_channels_" +
                      std::to_string(spec.vecs) + "v";
+  if (spec.bundle > 1) name += "_" + std::to_string(spec.bundle) + "px_s" + std::to_string(spec.stride);
   if (spec.cols > 0) name += "_" + std::to_string(spec.rows) + "x" + std::to_string(spec.cols);
   if (spec.tail != Tail::kNone) name += spec.tail == Tail::kLanes ? "_tail" : "_masked";
   return name;

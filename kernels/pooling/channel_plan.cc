@@ -8,6 +8,7 @@
 #include "jit/isa.h"
 #include "kernels/pooling/emitter.h"
 #include "kernels/pooling/plan.h"
+#include "runtime/machine_model.h"
 
 namespace rafter::pooling {
 namespace {
@@ -15,6 +16,9 @@ namespace {
 constexpr int64_t kFloat = sizeof(float);
 // Windows up to this many taps are written out; larger ones are loops.
 constexpr int64_t kMostRows = 4, kMostCols = 8, kMostTaps = 16;
+
+// Displacements of a bundle's outputs are part of its kernel.
+constexpr int64_t kMostBundleStride = 8;
 
 // Lane masks: the window that starts at 32 - n has n used lanes, whole vectors of a group before them.
 constexpr int32_t kMasks[64] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
@@ -71,11 +75,13 @@ class ChannelPlan final : public Plan {
     return problem_.desc.n * problem_.h.out * static_cast<int64_t>(parts_.size());
   }
 
+  // Row by row within a part, so that the rows that windows share stay in the first-level cache.
+
   void Run(const float* src, float* dst, Range items) const noexcept override {
     const auto parts = static_cast<int64_t>(parts_.size());
     for (int64_t item = items.begin; item < items.end; ++item) {
-      const int64_t row = item / parts;
-      RunRow(src, dst, row / problem_.h.out, row % problem_.h.out, static_cast<size_t>(item % parts));
+      const int64_t h = item % problem_.h.out, plane = item / problem_.h.out;
+      RunRow(src, dst, plane / parts, h, static_cast<size_t>(plane % parts));
     }
   }
 
@@ -87,7 +93,13 @@ class ChannelPlan final : public Plan {
     const int64_t group = vecs * lanes, groups = channels / group, rest = channels % group;
     // Few rows, as in global pooling, are shared by their channels.
     const int64_t rows = problem_.desc.n * problem_.h.out;
-    const int64_t cuts = rows >= 4 * threads ? 1 : std::clamp<int64_t>(4 * threads, 1, std::max<int64_t>(groups, 1));
+    int64_t cuts = rows >= 4 * threads ? 1 : std::clamp<int64_t>(4 * threads, 1, std::max<int64_t>(groups, 1));
+    // Windows that share rows: as many groups as keep those rows in three quarters of a first-level cache.
+    const int64_t shared = std::min(problem_.desc.kernel.h, problem_.desc.in.h) * problem_.desc.in.w * group * kFloat;
+    const int64_t fitting = CurrentMachineModel().l1d_bytes * 3 / 4 / shared;
+    if (problem_.desc.kernel.h > problem_.desc.stride.h && problem_.h.out > 1 && fitting >= 1) {
+      cuts = std::max(cuts, (groups + fitting - 1) / fitting);
+    }
     for (int64_t cut = 0; cut < cuts && groups > 0; ++cut) {
       const Range range = SplitRange(groups, cuts, cut);
       if (range.begin == range.end) continue;
@@ -116,12 +128,21 @@ class ChannelPlan final : public Plan {
     parts_.push_back(part);
   }
 
+  // Outputs of a blocked layout that one turn of a kernel computes together.
+  int64_t BundleOf(const Part& part) const noexcept {
+    const int64_t block = ChannelBlock(problem_.layout());
+    const bool dense = problem_.src.w == block && problem_.dst.w == block;
+    if (block == 1 || !dense || problem_.w.stride > kMostBundleStride) return 1;
+    return MostVecs(isa_, part.spec.max) / part.spec.vecs;
+  }
+
   size_t KernelIndex(size_t part, size_t rows, size_t segment) const noexcept {
     return (part * row_counts_.size() + rows) * segments_.size() + segment;
   }
 
   Status GetKernels() {
     kernels_.resize(parts_.size() * row_counts_.size() * segments_.size());
+    bundle_kernels_.resize(kernels_.size());
     int64_t most = 0;
     for (size_t p = 0; p < parts_.size(); ++p) {
       for (size_t r = 0; r < row_counts_.size(); ++r) {
@@ -134,6 +155,13 @@ class ChannelPlan final : public Plan {
           }
           Result<jit::KernelPtr> kernel = GetChannelKernel(spec);
           if (!kernel.ok()) return kernel.status();
+          if (segments_[s].count >= BundleOf(parts_[p]) && BundleOf(parts_[p]) > 1) {
+            spec.bundle = static_cast<uint8_t>(BundleOf(parts_[p]));
+            spec.stride = static_cast<uint8_t>(problem_.w.stride);
+            Result<jit::KernelPtr> bundles = GetChannelKernel(spec);
+            if (!bundles.ok()) return bundles.status();
+            bundle_kernels_[KernelIndex(p, r, s)] = std::move(bundles).value();
+          }
           if (rows * segments_[s].count > most) most = rows * segments_[s].count, name_ = (*kernel)->name();
           kernels_[KernelIndex(p, r, s)] = std::move(kernel).value();
         }
@@ -172,11 +200,23 @@ class ChannelPlan final : public Plan {
       }
       args.src = image + (segment.begin * wide.stride - wide.pad_begin + segment.taps.begin * wide.dilation) *
                              problem_.src.w;
-      args.outputs = segment.count;
       args.groups = p.groups;
       args.rows = rows, args.cols = segment.taps.end - segment.taps.begin;
       args.divisor = row_divisor * static_cast<float>(segment.divisor);
-      kernel->entry<ChannelFunction>()(&args);
+      int64_t outputs = segment.count;
+      if (const jit::KernelPtr& bundles = bundle_kernels_[KernelIndex(part, kind, s)]; bundles != nullptr) {
+        const int64_t bundle = BundleOf(p);
+        ChannelArgs all = args;
+        all.src_step *= bundle, all.dst_step *= bundle;
+        all.outputs = outputs / bundle;
+        bundles->entry<ChannelFunction>()(&all);
+        const int64_t done = outputs / bundle * bundle;
+        args.src += done * args.src_step / kFloat;
+        args.dst += done * args.dst_step / kFloat;
+        outputs -= done;
+      }
+      args.outputs = outputs;
+      if (outputs > 0) kernel->entry<ChannelFunction>()(&args);
     }
   }
 
@@ -194,6 +234,7 @@ class ChannelPlan final : public Plan {
   std::vector<Part> parts_;
   std::vector<int64_t> row_counts_;        // distinct numbers of rows of taps
   std::vector<jit::KernelPtr> kernels_;    // null: no taps
+  std::vector<jit::KernelPtr> bundle_kernels_;  // several outputs at a time; null: none
   std::string name_;
 };
 

@@ -37,6 +37,9 @@ struct ChannelSpec {
   uint8_t vecs = 1;            // of a group
   uint8_t rows = 0, cols = 0;  // of taps; 0: any number, told by each call
   Tail tail = Tail::kNone;
+  // Blocked layouts have few vectors per output: so many outputs are computed together (a call's `outputs` counts such
+  // bundles), which lie `stride` blocks apart in the source. `groups` is then 1.
+  uint8_t bundle = 1, stride = 0;
 };
 
 struct ChannelArgs {
