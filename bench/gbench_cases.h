@@ -10,6 +10,7 @@
 #include "rafter/conv.h"
 #include "rafter/cpu.h"
 #include "rafter/status.h"
+#include "roofline/machine.h"
 
 namespace rafter::bench {
 
@@ -25,11 +26,16 @@ struct GbenchCase {
   Result<Conv> Create() const;
 };
 
+// Roofs of the day, measured roughly when there are none. Null where they cannot be measured.
+const roofline::Machine* MachineWithRoofs();
+
 // Deterministic; measures nothing.
 std::vector<GbenchCase> EnumerateGbenchCases();
 
 // Each kernel with the counters bound_us, %bound and GFLOP/s.
 void RegisterKernelBenchmarks(const std::vector<GbenchCase>& cases);
+// The operators beside convolution, with the counters bound_us, %bound and GB/s.
+void RegisterOperatorBenchmarks();
 // Creation with an empty code cache and with its kernels cached.
 void RegisterCompileBenchmarks(const std::vector<GbenchCase>& cases);
 

@@ -20,16 +20,6 @@ namespace {
 
 constexpr double kProbeUs = 1000;
 
-// Roofs of the day, measured roughly when there are none. Null where they cannot be measured.
-const roofline::Machine* MachineWithRoofs() {
-  static const Result<roofline::LocalMachineResult> local = [] {
-    roofline::LocalMachineOptions options;
-    options.quick = true;
-    return roofline::LocalMachine(options);
-  }();
-  return local.ok() ? &local->machine : nullptr;
-}
-
 // The bound of a case, with the peak of this moment. 0: unknown.
 double BoundUs(const ConvCost& cost, Isa isa) {
   const roofline::Machine* machine = MachineWithRoofs();
@@ -102,6 +92,15 @@ void RunKernel(benchmark::State& state, const GbenchCase& one) {
 }
 
 }  // namespace
+
+const roofline::Machine* MachineWithRoofs() {
+  static const Result<roofline::LocalMachineResult> local = [] {
+    roofline::LocalMachineOptions options;
+    options.quick = true;
+    return roofline::LocalMachine(options);
+  }();
+  return local.ok() ? &local->machine : nullptr;
+}
 
 void RegisterKernelBenchmarks(const std::vector<GbenchCase>& cases) {
   for (const GbenchCase& one : cases) {

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   const auto cases = rafter::bench::EnumerateGbenchCases();
   rafter::bench::RegisterKernelBenchmarks(cases);
+  rafter::bench::RegisterOperatorBenchmarks();
   rafter::bench::RegisterCompileBenchmarks(cases);
   benchmark::AddCustomContext("rafter", rafter::Version());
   benchmark::RunSpecifiedBenchmarks();

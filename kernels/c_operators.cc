@@ -40,7 +40,8 @@ Result<EltwiseOp> ToOp(const rafter_eltwise_op& op, size_t index, int64_t channe
     return Status::InvalidArgument(field + ".kind: " + std::to_string(op.kind) + " is unknown, allowed: 1 to 25");
   }
   EltwiseOp made = EltwiseOp::Of(static_cast<EltwiseKind>(op.kind), op.alpha, op.beta);
-  made.operand = {op.one_n != 0, op.one_c != 0, op.one_h != 0, op.one_w != 0, ToFormat({RAFTER_NHWC, op.operand_strides}).strides};
+  made.operand = {op.one_n != 0, op.one_c != 0, op.one_h != 0, op.one_w != 0,
+                  ToFormat({RAFTER_NHWC, op.operand_strides}).strides};
   // Channels that are out of range are refused by the validation that follows; do not read by them.
   constexpr int64_t kMostChannels = int64_t{1} << 32;
   const bool linear = made.kind == EltwiseKind::kChannelLinear, slopes = made.kind == EltwiseKind::kPrelu;

@@ -31,6 +31,24 @@ class Gbench(command.CommandTest):
                     prefix = f"{kind}/{algorithm}/{isa}/"
                     self.assertTrue(any(case.startswith(prefix) for case in cases), prefix)
 
+    def test_every_operator_is_there(self):
+        isas = self.succeed_json("list", "--json")["isas"]
+        cases = gbench("--benchmark_list_tests").split()
+        for family in ["eltwise", "pool_channels", "pool_columns", "pool_plane", "softmax_channels",
+                       "softmax_pixels"]:
+            for isa in isas:
+                if isa != "none":
+                    prefix = f"kernel/{family}/{isa}/"
+                    self.assertTrue(any(case.startswith(prefix) for case in cases), prefix)
+
+    def test_operator_counters(self):
+        report = json.loads(gbench("--benchmark_filter=^kernel/(eltwise|pool_|softmax_)",
+                                   "--benchmark_min_time=0.01", "--benchmark_format=json"))
+        for one in report["benchmarks"]:
+            self.assertNotIn("error_occurred", one)
+            self.assertGreater(one["GB/s"], 0)
+            self.assertIn("%bound", one)
+
     def test_counters(self):
         isas = self.succeed_json("list", "--json")["isas"]
         report = json.loads(gbench("--benchmark_filter=^kernel/(direct|reference)/",
