@@ -29,7 +29,7 @@ build_and_test() {  # CONFIGURE_PRESET PRESET [ctest arguments]
   ctest --preset "$preset" -j "$jobs" "$@"  # what times something is marked to run alone
 }
 
-tools/install_deps.sh
+tools/install_deps.sh --browser
 build_and_test release release
 if [ $mode = quick ]; then exit 0; fi
 

@@ -2,6 +2,7 @@
 #include "bench/baseline.h"
 
 #include "bench/baseline_onednn.h"
+#include "bench/baseline_self.h"
 
 namespace rafter::bench {
 
@@ -20,13 +21,15 @@ const char* BaselineLayoutName(BaselineLayout layout) noexcept {
 std::vector<std::string> AvailableBaselines() {
   std::vector<std::string> names;
   if (OneDnnBuiltIn()) names.push_back("onednn");
+  names.push_back("self");
   return names;
 }
 
 Result<std::unique_ptr<Baseline>> MakeBaseline(std::string_view name, Isa isa) {
   if (name == "onednn") return MakeOneDnnBaseline(isa);
+  if (name == "self") return MakeSelfBaseline();
   return Status::InvalidArgument("baseline: '" + std::string(name) +
-                                 "' is unknown; allowed: onednn");
+                                 "' is unknown; allowed: onednn, self");
 }
 
 }  // namespace rafter::bench

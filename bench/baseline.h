@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/cache_mode.h"
 #include "rafter/conv.h"
 #include "rafter/status.h"
 
@@ -48,6 +49,9 @@ class BaselineRun {
   virtual Status status() const = 0;
   // The last output as dense NCHW, n * oc * oh * ow values.
   virtual Status ReadOutput(std::vector<float>& nchw) = 0;
+  // What a call reads and writes beyond the request's buffers: packed weights, and unless `weights_only` tensors and
+  // scratch of its own. For flushing (cache_mode.h).
+  virtual void AppendMemory(bool weights_only, std::vector<Memory>& memory) const = 0;
 };
 
 class Baseline {

@@ -166,6 +166,19 @@ class OneDnnRun : public BaselineRun {
     return {};
   }
 
+  void AppendMemory(bool weights_only, std::vector<Memory>& memory) const override {
+    const auto append = [&](const Bound& bound) {
+      if (!bound.handle) return;
+      const auto* data = static_cast<const std::byte*>(bound.handle.get_data_handle());
+      if (data != nullptr) memory.emplace_back(data, bound.handle.get_desc().get_size());
+    };
+    append(weights_);
+    append(bias_);
+    if (weights_only) return;
+    for (const Bound* bound : {&src_, &dst_, &scratch_}) append(*bound);
+    for (const PostOpOperand& operand : operands_) append(operand.tensor);
+  }
+
   const std::string& implementation() const noexcept override { return implementation_; }
   const std::string& layout() const noexcept override { return layout_; }
   double create_us() const noexcept override { return create_us_; }

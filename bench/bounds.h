@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "bench/cache_mode.h"
 #include "rafter/cost.h"
 #include "rafter/cpu.h"
 
@@ -13,6 +14,7 @@ struct BoundResult {
   double bound_us = 0;  // no execution can be faster; 0 = unknown
   std::string
       binding;  // the roof that sets it: "compute", "L1", "L2", "L3", "DRAM"; empty = unknown
+  double compute_us = 0, memory_us = 0;  // the bound is the larger one
   double peak_gflops = 0;  // that the bound was computed with
   // The probes beside the case stayed far below the day's peak: that one was used instead.
   bool disturbed = false;
@@ -27,7 +29,7 @@ class Bounds {
   virtual void BeginCase(Isa isa, int threads) = 0;
   // Called just after it, with the time that one call took: measures again, and once more where the
   // time seems to beat the bound.
-  virtual BoundResult EndCase(const ConvCost& cost, Isa isa, int threads, double time_us) = 0;
+  virtual BoundResult EndCase(const ConvCost& cost, Isa isa, int threads, double time_us, CacheMode mode) = 0;
 };
 
 }  // namespace rafter::bench

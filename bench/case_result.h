@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "bench/statistics.h"
 
@@ -21,6 +23,13 @@ struct VersusResult {
   std::string verdict;  // "FASTER", "SLOWER", "SAME", "AMBIGUOUS": ours against it
 };
 
+// A part of the time above the bound that the plan's own model accounts for.
+struct Loss {
+  std::string name;  // "idle lanes", "fork-join" …
+  double us = 0;
+  std::string why;  // with the numbers of the case: "oc 60 fills 7.5 of 8 vectors"
+};
+
 // The error of a case that was not finished because the user ended the run.
 inline constexpr const char* kInterrupted = "interrupted";
 
@@ -33,6 +42,9 @@ struct CaseResult {
   std::string algorithm;  // "direct"
   std::string kernel;
   std::string post_ops;  // that are fused: "residual_add+relu"
+  std::string mode = "hot";  // what the caches hold before a call: "hot", "cold-weights", "cold"
+  // The values of a sweep that made this case: {"oc", 64}, {"kh", 3}; empty without a sweep.
+  std::vector<std::pair<std::string, int64_t>> sweep;
   TimeStats time;
   double create_us = 0;  // plan creation with an empty code cache, without packing of weights
   double flops_valid = 0, flops_nominal = 0, bytes = 0;
@@ -42,6 +54,11 @@ struct CaseResult {
   double peak_gflops = 0;  // that the bound was computed with; 0 = unknown
   bool disturbed = false;  // that is the day's peak, since the probes beside the case fell short
   double efficiency = 0;  // bound_us / median
+  // bound + the sum of the losses: what the plan knows it needs; 0 = unknown. What was measured beyond it
+  // nobody has explained.
+  double model_us = 0;
+  std::vector<Loss> losses;
+  double busy_cpus = 0;  // CPUs that other work kept busy meanwhile, on average; -1 = not known
   int64_t verified_outputs = 0;
   double max_error = 0;    // largest absolute difference from the exact sums
   double noise_floor = 0;  // relative, ours against ours; 0 without a comparison

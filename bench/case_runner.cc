@@ -11,7 +11,9 @@
 
 #include "bench/case_tensors.h"
 #include "bench/contest.h"
+#include "bench/neighbours.h"
 #include "bench/omp_team.h"
+#include "bench/plan_model.h"
 #include "bench/verify.h"
 #include "kernels/conv/problem.h"
 #include "rafter/cost.h"
@@ -140,14 +142,31 @@ class Measurement {
     duel.sampling.budget_us = options_.budget_us;
     duel.sampling.stop = options_.stop;
     duel.seed = options_.seed;
+    duel.least_noise_floor = options_.least_noise_floor;
     if (bounds_ != nullptr) bounds_->BeginCase(conv_->isa(), options_.threads);
     const Work ours = [this] { RunOnce(); };
+    std::vector<Memory> memory = MemoryOf(tensors_);
+    memory.push_back(std::as_bytes(scratch_.span()));
+    const CpuTimes before = ReadCpuTimes();
     if (baseline_ != nullptr && problem_.desc.n > 0) {
-      RunContest({&problem_, &tensors_, baseline_, options_.threads}, ours, *watch_, duel, result_);
+      RunContest({&problem_, &tensors_, baseline_, options_.threads, options_.mode, {packed_.bytes()},
+                  std::move(memory)},
+                 ours, *watch_, duel, result_);
     } else {
+      duel.sampling.before = FlushFor(options_.mode, {packed_.bytes()}, std::move(memory));
       result_.time = Measure(*watch_, ours, duel.sampling);
     }
+    result_.busy_cpus = BusyCpusBetween(before, ReadCpuTimes());
+    DoubtWhereBusy();
     return run_status_;
+  }
+
+  // On a machine that others use a verdict would be luck.
+  void DoubtWhereBusy() {
+    if (result_.busy_cpus < kBusyCpus) return;
+    for (std::optional<VersusResult>* versus : {&result_.vs_same, &result_.vs_best}) {
+      if (*versus) (*versus)->verdict = VerdictName(Verdict::kAmbiguous);
+    }
   }
 
   Status Rate() {
@@ -155,12 +174,16 @@ class Measurement {
     if (!(median > 0)) return Status::Internal("no sample was taken");
     result_.gflops = cost_.flops_valid / median * 1e-3;
     if (bounds_ == nullptr) return {};
-    BoundResult bound = bounds_->EndCase(cost_, conv_->isa(), options_.threads, median);
+    BoundResult bound = bounds_->EndCase(cost_, conv_->isa(), options_.threads, median, options_.mode);
     result_.bound_us = bound.bound_us;
     result_.binding = std::move(bound.binding);
     result_.peak_gflops = bound.peak_gflops;
     result_.disturbed = bound.disturbed;
     result_.efficiency = result_.bound_us / median;
+    PlanModel model = ModelPlan({&problem_, conv_->algorithm(), conv_->isa(), options_.threads, options_.accuracy,
+                                 options_.mode}, bound);
+    result_.model_us = model.model_us;
+    result_.losses = std::move(model.losses);
     return {};
   }
 
@@ -185,6 +208,8 @@ void DescribeCase(const SuiteCase& suite_case, const CaseOptions& options, CaseR
   result.layout = LayoutName(options.layout);
   result.threads = options.threads;
   result.isa = IsaName(EffectiveIsa());
+  result.mode = CacheModeName(options.mode);
+  result.sweep = suite_case.sweep;
   for (const PostOp& op : options.post_ops) {
     result.post_ops += std::string(result.post_ops.empty() ? "" : "+") + PostOpName(op.kind);
   }

@@ -11,6 +11,7 @@
 
 #include "bench/baseline.h"
 #include "bench/bounds.h"
+#include "bench/cache_mode.h"
 #include "bench/case_result.h"
 #include "bench/sampler.h"
 #include "bench/suite.h"
@@ -24,11 +25,13 @@ struct CaseOptions {
   std::string algorithm;  // empty: the library chooses
   Accuracy accuracy = Accuracy::kDefault;
   Planning planning = Planning::kModel;
+  CacheMode mode = CacheMode::kHot;
   bool bias = true;
   PostOps post_ops;                         // fused; factors of a kChannelScale are filled in
   double budget_us = 1.5e6;                 // for timing one case, all contenders together
   int creations = 7;                        // plans made to time creation
   uint64_t seed = 1;                        // data and order
+  double least_noise_floor = 0;             // of comparisons, from the run's calibration
   const std::atomic<bool>* stop = nullptr;  // set from a signal handler: end now, with an error
 };
 

@@ -82,7 +82,15 @@ std::vector<Entrant> PrepareEntrants(const ContestSetup& setup, CaseResult& resu
   return entrants;
 }
 
-void DropSlowEntrants(std::vector<Entrant>& entrants, Stopwatch& watch,
+// What must be flushed before a call of the baseline.
+Work FlushForEntrant(const ContestSetup& setup, const BaselineRun& run) {
+  std::vector<Memory> weights, rest = MemoryOf(*setup.tensors);
+  run.AppendMemory(true, weights);
+  run.AppendMemory(false, rest);
+  return FlushFor(setup.mode, std::move(weights), std::move(rest));
+}
+
+void DropSlowEntrants(std::vector<Entrant>& entrants, const ContestSetup& setup, Stopwatch& watch,
                       const DuelOptions& options) {
   if (entrants.size() < 2) return;
   SamplingOptions trial = options.sampling;
@@ -90,6 +98,7 @@ void DropSlowEntrants(std::vector<Entrant>& entrants, Stopwatch& watch,
   trial.max_samples = 20;
   double fastest = std::numeric_limits<double>::infinity();
   for (Entrant& entrant : entrants) {
+    trial.before = FlushForEntrant(setup, *entrant.run);
     entrant.trial_us = Measure(
                            watch, [&] { entrant.run->Run(); }, trial)
                            .median;
@@ -118,15 +127,37 @@ VersusResult MakeVersus(const Baseline& baseline, const Entrant& entrant, const 
 
 }  // namespace
 
+Work FlushFor(CacheMode mode, std::vector<Memory> weights, std::vector<Memory> rest) {
+  if (mode == CacheMode::kHot) return {};
+  std::vector<Memory> all = std::move(weights);
+  if (mode == CacheMode::kCold) all.insert(all.end(), rest.begin(), rest.end());
+  return [all = std::move(all)] {
+    for (const Memory memory : all) FlushFromCaches(memory);
+  };
+}
+
+std::vector<Memory> MemoryOf(const CaseTensors& tensors) {
+  std::vector<Memory> memory;
+  const auto append = [&](const TensorBuffer& buffer) { memory.push_back(std::as_bytes(buffer.span())); };
+  append(tensors.src);
+  append(tensors.dst);
+  for (const TensorBuffer& residual : tensors.residuals) append(residual);
+  return memory;
+}
+
 void RunContest(const ContestSetup& setup, const Work& ours, Stopwatch& watch,
                 const DuelOptions& options, CaseResult& result) {
   std::vector<Entrant> entrants = PrepareEntrants(setup, result);
-  DropSlowEntrants(entrants, watch, options);
+  DropSlowEntrants(entrants, setup, watch, options);
   std::vector<Work> contenders = {ours};
+  DuelOptions duel_options = options;
+  const bool cold = setup.mode != CacheMode::kHot;
+  if (cold) duel_options.before.push_back(FlushFor(setup.mode, setup.our_weights, setup.our_memory));
   for (Entrant& entrant : entrants) {
     contenders.push_back([run = entrant.run.get()] { run->Run(); });
+    if (cold) duel_options.before.push_back(FlushForEntrant(setup, *entrant.run));
   }
-  const DuelResult duel = RunDuel(watch, contenders, options);
+  const DuelResult duel = RunDuel(watch, contenders, duel_options);
   result.time = duel.times[0];
   result.noise_floor = duel.noise_floor;
   for (size_t i = 0; i < entrants.size(); ++i) {

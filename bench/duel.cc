@@ -10,6 +10,7 @@ namespace rafter::bench {
 namespace {
 
 constexpr double kSameBand = 0.01;    // differences below 1 % are of no interest
+constexpr double kWidestBand = 0.02;  // and above 2 % nobody calls them equal, however noisy the machine
 constexpr size_t kNullInterval = 10;  // every tenth round times contender 0 twice
 constexpr size_t kLeastRounds = 3;
 
@@ -23,7 +24,8 @@ class Rounds {
   Rounds(Stopwatch& watch, std::span<const Work> contenders, const DuelOptions& options)
       : watch_(watch), contenders_(contenders), options_(options), random_(options.seed) {
     for (const Work& work : contenders_) {
-      inner_.push_back(CalibrateInner(watch_, work, options_.sampling.sample_us));
+      if (!options_.before.empty()) work();  // pages, code
+      inner_.push_back(options_.before.empty() ? CalibrateInner(watch_, work, options_.sampling.sample_us) : 1);
     }
   }
 
@@ -31,7 +33,11 @@ class Rounds {
     PrepareOrder();
     for (const Batch& batch : order_) {
       const Work& work = contenders_[batch.contender];
-      if (options_.warm_call) work();
+      if (!options_.before.empty()) {
+        options_.before[batch.contender]();
+      } else if (options_.warm_call) {
+        work();
+      }
       samples_.push_back(TimeBatch(watch_, work, inner_[batch.contender]));
       batches_.push_back(batch);
     }
@@ -142,7 +148,7 @@ const char* VerdictName(Verdict verdict) noexcept {
 }
 
 Verdict Judge(double ci_low, double ci_high, double noise_floor) noexcept {
-  const double band = 1 + std::max(kSameBand, noise_floor);
+  const double band = 1 + std::min(std::max(kSameBand, noise_floor), kWidestBand);
   if (ci_low >= 1 / band && ci_high <= band) return Verdict::kSame;
   if (ci_low > 1 + noise_floor) return Verdict::kFaster;
   if (ci_high < 1 / (1 + noise_floor)) return Verdict::kSlower;
@@ -182,7 +188,7 @@ DuelResult RunDuel(Stopwatch& watch, std::span<const Work> contenders, const Due
   rounds.MarkStolenSamples();
 
   DuelResult result;
-  result.noise_floor = NoiseFloor(rounds, options.seed);
+  result.noise_floor = std::max(NoiseFloor(rounds, options.seed), options.least_noise_floor);
   for (size_t i = 0; i < contenders.size(); ++i) {
     result.times.push_back(rounds.TimesOf(i));
     const std::vector<double> log_ratios = rounds.LogRatios(i, false);

@@ -32,8 +32,8 @@ struct Comparison {
 // From the logarithms of the pairs' ratios. `noise_floor` is a relative difference (0.002 = 0.2 %).
 Comparison Compare(std::span<const double> log_ratios, double noise_floor, uint64_t seed = 1);
 
-// SAME: the interval lies within ±max(1 %, floor). FASTER, SLOWER: it lies beyond the floor on that
-// side.
+// SAME: the interval lies within ±max(1 %, floor), which is never taken wider than 2 %. FASTER, SLOWER: it lies beyond
+// the floor on that side.
 Verdict Judge(double ci_low, double ci_high, double noise_floor) noexcept;
 
 struct DuelOptions {
@@ -42,6 +42,10 @@ struct DuelOptions {
   // caches.
   bool warm_call = true;
   uint64_t seed = 1;  // order of the rounds
+  // One per contender or none: called before its batches, outside of the timed stretch. Then a batch is one call and
+  // nothing is warmed.
+  std::vector<Work> before;
+  double least_noise_floor = 0;  // known from the run's calibration
 };
 
 struct DuelResult {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "bench/cliffs.h"
 #include "bench/summary.h"
 
 namespace rafter::bench {
@@ -57,6 +58,26 @@ Json SummaryJson(const Summary& summary) {
   return json;
 }
 
+Json ModelJson(const CaseResult& result) {
+  Json losses = Json::array();
+  for (const Loss& loss : result.losses) {
+    losses.push_back({{"name", loss.name}, {"us", Number(loss.us)}, {"why", loss.why}});
+  }
+  return {{"us", Number(result.model_us)},
+          {"losses", std::move(losses)},
+          {"unexplained_us", Number(result.time.median - result.model_us)}};
+}
+
+Json CliffJson(const Cliff& cliff) {
+  return {{"axis", cliff.axis},
+          {"from", cliff.from},
+          {"to", cliff.to},
+          {"case", cliff.case_index},
+          {"ratio", Number(cliff.ratio)},
+          {"cause", cliff.cause},
+          {"text", cliff.text}};
+}
+
 // What was measured; null where the roof is unknown.
 void AppendMeasurements(const CaseResult& result, Json& json) {
   const bool has_bound = result.bound_us > 0;
@@ -72,6 +93,8 @@ void AppendMeasurements(const CaseResult& result, Json& json) {
                   {"source", result.disturbed ? "day" : "beside"},
                   {"disturbed", result.disturbed}};
   json["efficiency"] = has_bound ? Number(result.efficiency) : Json(nullptr);
+  if (result.model_us > 0) json["model"] = ModelJson(result);
+  json["busy_cpus"] = result.busy_cpus < 0 ? Json(nullptr) : Number(result.busy_cpus);
   json["verified"] = {{"outputs", result.verified_outputs},
                       {"max_error", Number(result.max_error)}};
   json["noise_floor"] = Number(result.noise_floor);
@@ -90,6 +113,10 @@ Json ToJson(const CaseResult& result) {
   json["threads"] = result.threads;
   json["isa"] = result.isa;
   if (!result.post_ops.empty()) json["post_ops"] = result.post_ops;
+  json["mode"] = result.mode;
+  if (!result.sweep.empty()) {
+    for (const auto& [name, value] : result.sweep) json["sweep"][name] = value;
+  }
   if (!result.error.empty()) {
     json["error"] = result.error;
     return json;
@@ -105,8 +132,14 @@ Json ToJson(const Report& report) {
   json["schema"] = kReportSchema;
   json["complete"] = report.complete;
   json["environment"] = report.environment.is_null() ? Json::object() : report.environment;
+  if (!report.sweep.is_null()) json["sweep"] = report.sweep;
+  if (!report.calibration.is_null()) json["calibration"] = report.calibration;
   json["cases"] = Json::array();
   for (const CaseResult& result : report.cases) json["cases"].push_back(ToJson(result));
+  if (!report.sweep.is_null()) {
+    json["cliffs"] = Json::array();
+    for (const Cliff& cliff : FindCliffs(report.cases)) json["cliffs"].push_back(CliffJson(cliff));
+  }
   json["summary"] = SummaryJson(SummarizeCases(report.cases));
   return json;
 }

@@ -18,10 +18,13 @@ inline constexpr int kReportSchema = 1;
 struct Report {
   nlohmann::ordered_json environment;  // whatever `rafter info` knows, with "roofs"
   std::vector<CaseResult> cases;
+  nlohmann::ordered_json sweep;        // {"base", "kind", "axes": [{"name", "values"}]}; null without one
+  nlohmann::ordered_json calibration;  // of a run with comparisons: bench/calibration.h; null without
   bool complete = true;  // false: interrupted; what was not finished has kInterrupted as its error
 };
 
-// {"schema": 1, "complete": …, "environment": {…}, "cases": […], "summary": {…}}
+// {"schema": 1, "complete": …, "environment": {…}, "sweep": {…}, "calibration": {…}, "cases": […],
+// "cliffs": […], "summary": {…}}; sweep, cliffs and calibration only where there are any
 nlohmann::ordered_json ToJson(const Report& report);
 nlohmann::ordered_json ToJson(const CaseResult& result);
 

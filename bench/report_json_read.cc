@@ -84,6 +84,28 @@ std::optional<VersusResult> ReadVersus(const Json& parent, const std::string& pa
   return versus;
 }
 
+void ReadModel(const Json& parent, const std::string& parent_path, CaseResult& result) {
+  if (!parent.contains("model")) return;
+  const Json& json = Object(parent, parent_path, "model");
+  const std::string path = parent_path + "model.";
+  result.model_us = Number(json, path, "us", 0);
+  const auto losses = json.find("losses");
+  if (losses == json.end() || !losses->is_array()) Complain(path + "losses", "an array");
+  for (const Json& loss : *losses) {
+    if (!loss.is_object()) Complain(path + "losses", "an array of objects");
+    result.losses.push_back({Text(loss, path + "losses.", "name"), Number(loss, path + "losses.", "us", kNan),
+                             Text(loss, path + "losses.", "why")});
+  }
+}
+
+void ReadSweepValues(const Json& parent, const std::string& path, CaseResult& result) {
+  if (!parent.contains("sweep")) return;
+  for (const auto& [name, value] : Object(parent, path, "sweep").items()) {
+    if (!value.is_number_integer()) Complain(path + "sweep." + name, "an integer");
+    result.sweep.emplace_back(name, value.get<int64_t>());
+  }
+}
+
 void ReadMeasurements(const Json& json, const std::string& path, CaseResult& result) {
   result.kernel = Text(json, path, "kernel");
   if (json.contains("algorithm")) result.algorithm = Text(json, path, "algorithm");
@@ -101,6 +123,8 @@ void ReadMeasurements(const Json& json, const std::string& path, CaseResult& res
     result.peak_gflops = Number(peak, path + "peak.", "gflops", 0);
     if (peak.contains("disturbed")) result.disturbed = peak["disturbed"] == true;
   }
+  ReadModel(json, path, result);
+  if (json.contains("busy_cpus")) result.busy_cpus = Number(json, path, "busy_cpus", -1);
   if (json.contains("verified")) {
     const Json& verified = Object(json, path, "verified");
     result.verified_outputs = Integer(verified, path + "verified.", "outputs");
@@ -121,6 +145,8 @@ CaseResult ReadCase(const Json& json, const std::string& path) {
   result.threads = static_cast<int>(Integer(json, path, "threads"));
   result.isa = Text(json, path, "isa");
   if (json.contains("post_ops")) result.post_ops = Text(json, path, "post_ops");
+  if (json.contains("mode")) result.mode = Text(json, path, "mode");
+  ReadSweepValues(json, path, result);
   if (json.contains("error")) {
     result.error = Text(json, path, "error");
     if (!result.error.empty()) return result;
@@ -138,6 +164,8 @@ Report ReadReport(const Json& json) {
   Report report;
   report.environment = Object(json, "", "environment");
   if (json.contains("complete")) report.complete = json["complete"] != false;
+  if (json.contains("sweep")) report.sweep = Object(json, "", "sweep");
+  if (json.contains("calibration")) report.calibration = Object(json, "", "calibration");
   const auto cases = json.find("cases");
   if (cases == json.end() || !cases->is_array()) Complain("cases", "an array");
   for (size_t i = 0; i < cases->size(); ++i) {

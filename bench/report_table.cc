@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "bench/neighbours.h"
+
 namespace rafter::bench {
 namespace {
 
@@ -107,6 +109,9 @@ std::string TableRow(const CaseResult& result, const TableOptions& options) {
       text += fmt::format(" {} {}", result.vs_best->implementation, result.vs_best->layout);
     }
     if (!result.vs_error.empty()) text += " (" + result.vs_error + ")";
+  }
+  if (result.busy_cpus >= kBusyCpus) {
+    text += Paint(fmt::format(" busy {:.1f}", result.busy_cpus), kYellow, options.color);
   }
   if (result.time.noisy) text += Paint(" noisy", kYellow, options.color);
   return text + "\n";

@@ -93,10 +93,12 @@ TimeStats SummarizeSamples(const std::vector<Sample>& samples, int64_t inner) {
 
 TimeStats Measure(Stopwatch& watch, const Work& work, const SamplingOptions& options) {
   const double start = watch.NowUs();
-  const int64_t inner = CalibrateInner(watch, work, options.sample_us);
+  const int64_t inner = options.before ? 1 : CalibrateInner(watch, work, options.sample_us);
+  if (options.before) work();  // pages, code
   constexpr size_t kLeast = 3;
   std::vector<Sample> samples;
   while (!Stopped(options) && samples.size() < static_cast<size_t>(options.max_samples)) {
+    if (options.before) options.before();
     samples.push_back(TimeBatch(watch, work, inner));
     const bool budget_left = watch.NowUs() - start < options.budget_us;
     if (samples.size() >= kLeast && !budget_left) break;

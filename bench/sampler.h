@@ -47,6 +47,8 @@ struct SamplingOptions {
   double budget_us = 1e6;              // for everything: calibration, warming up, samples
   double relative_half_width = 0.005;  // of the median's 95 % interval: good enough
   int min_samples = 20;
+  // Called before every sample, outside of the timed stretch (to flush caches): then a sample is one call.
+  Work before;
   int max_samples = 2000;
   const std::atomic<bool>* stop = nullptr;  // set from a signal handler: end now
 };

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/descriptor.h"
@@ -20,6 +21,8 @@ namespace rafter::bench {
 struct SuiteCase {
   Descriptor descriptor;  // valid when status.ok(); otherwise only `text` is set
   Status status;          // why the token is unusable; the message starts with `origin`
+  // The values of the sweep that made it (bench/sweep.h), empty otherwise.
+  std::vector<std::pair<std::string, int64_t>> sweep;
   std::string origin;     // "resnet_50.txt:3:1" (file, line, column), empty for a single descriptor
 };
 

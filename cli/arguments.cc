@@ -105,6 +105,26 @@ Result<Planning> ParsePlanning(std::string_view text) {
   return NotAllowed("--plan", text, "model, measure");
 }
 
+Result<std::vector<bench::CacheMode>> ParseCacheModes(std::string_view text) {
+  std::vector<bench::CacheMode> modes;
+  for (const std::string_view piece : Split(text, ',')) {
+    const auto mode = bench::ParseCacheMode(piece);
+    if (!mode || std::find(modes.begin(), modes.end(), *mode) != modes.end()) {
+      return NotAllowed("--mode", text, "hot, cold-weights, cold, or a list of them, each once");
+    }
+    modes.push_back(*mode);
+  }
+  return modes;
+}
+
+Result<double> ParsePercent(std::string_view option, std::string_view text) {
+  if (text.ends_with('%')) {
+    const auto value = ReadNumber<double>(text.substr(0, text.size() - 1));
+    if (value && *value >= 0 && *value <= 1000) return *value / 100;
+  }
+  return NotAllowed(option, text, "a percentage from 0% to 1000%, with its sign: 3%");
+}
+
 Result<std::string> ParseAlgorithm(std::string_view text) {
   if (text.empty()) return std::string();
   std::string allowed;

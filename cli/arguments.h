@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/cache_mode.h"
 #include "kernels/conv/tile_choice.h"
 #include "rafter/conv.h"
 #include "rafter/cpu.h"
@@ -38,6 +39,12 @@ Result<Accuracy> ParseAccuracy(std::string_view text);
 
 // "model", "measure".
 Result<Planning> ParsePlanning(std::string_view text);
+
+// "hot", or a list such as "hot,cold-weights,cold"; none twice.
+Result<std::vector<bench::CacheMode>> ParseCacheModes(std::string_view text);
+
+// "3%" or "0.5%": from 0 to 1000 %, as a fraction.
+Result<double> ParsePercent(std::string_view option, std::string_view text);
 
 // The name of an algorithm of the library; empty is allowed.
 Result<std::string> ParseAlgorithm(std::string_view text);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/roofline_svg.h"
 #include "bench/summary.h"
 #include "cli/arguments.h"
 #include "cli/wisdom_file.h"
@@ -22,6 +23,7 @@ Result<BenchOutputs> BenchOutputs::Open(const BenchOptions& options) {
   const Target targets[] = {{"--json", &options.json, &outputs.json_},
                             {"--csv", &options.csv, &outputs.csv_},
                             {"--md", &options.md, &outputs.md_},
+                            {"--plot", &options.plot, &outputs.plot_},
                             {"--wisdom", &options.wisdom, &outputs.wisdom_}};
   if (options.wisdom == "-") return NotAllowed("--wisdom", "-", "the name of a file");
   std::vector<const OutputFile*> opened;
@@ -45,7 +47,7 @@ Result<BenchOutputs> BenchOutputs::Open(const BenchOptions& options) {
 }
 
 bool BenchOutputs::shows_table() const {
-  for (const auto* file : {&json_, &csv_, &md_}) {
+  for (const auto* file : {&json_, &csv_, &md_, &plot_}) {
     if (*file && (*file)->is_stdout()) return false;
   }
   return true;
@@ -62,6 +64,10 @@ Status BenchOutputs::Write(const bench::Report& report, const bench::TableOption
   write_document(csv_, [&] { return bench::WriteCsv(report.cases); });
   write_document(md_, [&] {
     return bench::WriteMarkdown(report.cases, bench::SummarizeCases(report.cases), table);
+  });
+  write_document(plot_, [&] {
+    const bench::RooflinePlot plot = bench::MakeRooflinePlot(report);
+    return bench::RooflineSvg(plot, plot.views.empty() ? bench::RooflineView{} : plot.views.front());
   });
   const std::string wisdom = wisdom_ ? ExportWisdom() : std::string();
   // An empty text is a lack of memory: better the old content than none.

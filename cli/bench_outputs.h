@@ -27,7 +27,7 @@ class BenchOutputs {
   Status Write(const bench::Report& report, const bench::TableOptions& table);
 
  private:
-  std::optional<OutputFile> json_, csv_, md_, wisdom_;
+  std::optional<OutputFile> json_, csv_, md_, plot_, wisdom_;
 };
 
 }  // namespace rafter::cli

@@ -11,6 +11,7 @@
 
 #include "bench/baseline.h"
 #include "bench/descriptor.h"
+#include "bench/sweep.h"
 #include "cli/arguments.h"
 #include "rafter/cost.h"
 #include "runtime/affinity.h"
@@ -75,10 +76,58 @@ Status CheckTyped(const BenchPlan& plan) {
   return {};
 }
 
+// The cases of a sweep around a base problem.
+Status TakeSweep(const BenchOptions& options, BenchPlan& plan) {
+  const bool wanted = !options.sweep.empty();
+  if (!wanted && !options.base.empty()) return NotAllowed("--base", options.base, "only together with --sweep");
+  if (!wanted && options.zip) return NotAllowed("--zip", "", "only together with --sweep");
+  if (!wanted) return {};
+  if (options.base.empty()) return NotAllowed("--base", "", "a descriptor, which the sweep changes");
+  Result<bench::Descriptor> base = bench::ParseDescriptor(options.base);
+  if (!base.ok()) {
+    return Status(base.status().code(), fmt::format("--base: '{}': {}", options.base, base.status().message()));
+  }
+  const Result<bench::Sweep> sweep = bench::ParseSweep(options.sweep, options.zip);
+  if (!sweep.ok()) return sweep.status();
+  Result<bench::SweepCases> cases = bench::ExpandSweep(*sweep, *base);
+  if (!cases.ok()) return cases.status();
+  plan.sweep = bench::SweepToJson(*sweep, *base);
+  plan.left_out = std::move(cases->left_out);
+  std::move(cases->cases.begin(), cases->cases.end(), std::back_inserter(plan.cases));
+  return {};
+}
+
+// "2/5": every fifth case, beginning with the second.
+Status TakeShard(const std::string& text, BenchPlan& plan) {
+  if (text.empty()) return {};
+  constexpr int64_t kMostShards = 10000;
+  const std::string allowed = fmt::format("K/N with K from 1 to N and N up to {}", kMostShards);
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos) return NotAllowed("--shard", text, allowed);
+  const Result<int64_t> count = ParseInteger("--shard", text.substr(slash + 1), 1, kMostShards);
+  if (!count.ok()) return NotAllowed("--shard", text, allowed);
+  const Result<int64_t> number = ParseInteger("--shard", text.substr(0, slash), 1, *count);
+  if (!number.ok()) return NotAllowed("--shard", text, allowed);
+  std::vector<bench::SuiteCase> mine;
+  for (size_t i = static_cast<size_t>(*number - 1); i < plan.cases.size(); i += static_cast<size_t>(*count)) {
+    mine.push_back(std::move(plan.cases[i]));
+  }
+  if (mine.empty()) {
+    return NotAllowed("--shard", text, fmt::format("at most as many shards as cases ({})", plan.cases.size()));
+  }
+  plan.cases = std::move(mine);
+  if (plan.sweep.is_null()) {
+    plan.sweep = {{"base", nullptr}, {"kind", "none"}, {"axes", nlohmann::ordered_json::array()}};
+  }
+  plan.sweep["shard"] = {{"number", *number}, {"of", *count}};
+  return {};
+}
+
 Status TakeCases(const BenchOptions& options, BenchPlan& plan) {
-  if (options.cases.empty()) {
+  if (options.cases.empty() && options.sweep.empty()) {
     return NotAllowed("case", "", "descriptors such as mb1ic64ih56oc64oh56kh3ph1, files, @suites");
   }
+  if (Status status = TakeSweep(options, plan); !status.ok()) return status;
   for (const std::string& argument : options.cases) {
     auto cases = bench::LoadCases(argument);
     if (!cases.ok()) return cases.status();
@@ -93,6 +142,7 @@ Status TakeCases(const BenchOptions& options, BenchPlan& plan) {
   const size_t before = plan.cases.size();
   bench::RemoveDuplicates(plan.cases);
   plan.duplicates = static_cast<int>(before - plan.cases.size());
+  if (Status status = TakeShard(options.shard, plan); !status.ok()) return status;
   return CheckTyped(plan);
 }
 
@@ -124,6 +174,7 @@ Result<BenchPlan> MakeBenchPlan(const BenchOptions& options) {
   Take(ParseTile(options.tile, plan.isa), plan.tile, status);
   Take(ParseAccuracy(options.accuracy), plan.accuracy, status);
   Take(ParsePlanning(options.plan), plan.planning, status);
+  Take(ParseCacheModes(options.mode), plan.modes, status);
   Take(ParseInteger("--seed", options.seed, 0, std::numeric_limits<int64_t>::max()), plan.seed,
        status);
   if (!status.ok()) return status;

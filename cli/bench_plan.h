@@ -4,9 +4,11 @@
 #define RAFTER_CLI_BENCH_PLAN_H_
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "bench/cache_mode.h"
 #include "bench/suite.h"
 #include "cli/time_budget.h"
 #include "kernels/conv/tile_choice.h"
@@ -22,13 +24,18 @@ struct BenchOptions {
   std::vector<std::string> cases;
   std::string layout = "nhwc", threads = "1", accuracy = "default", seed = "1";
   std::string plan = "model", wisdom;
-  std::string mb, isa, algorithm, post_ops, tile, versus, filter, budget, json, csv, md;
+  std::string mb, isa, algorithm, post_ops, tile, versus, filter, budget, json, csv, md, plot;
+  std::string mode = "hot", sweep, base, shard;
+  bool zip = false;
   bool quiet = false;
 };
 
 struct BenchPlan {
   std::vector<bench::SuiteCase> cases;  // filtered, equal geometries once
   int duplicates = 0;                   // left out for that
+  nlohmann::ordered_json sweep;         // of the report; null without --sweep
+  std::vector<std::string> left_out;    // combinations of the sweep that are no valid problem
+  std::vector<bench::CacheMode> modes{bench::CacheMode::kHot};
   Layout layout = Layout::kNhwc;
   std::vector<int> threads;
   Isa isa = Isa::kNone;             // cap of the process

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "bench/calibration.h"
+#include "bench/neighbours.h"
 #include "bench/summary.h"
 #include "cli/environment_report.h"
 #include "cli/interrupt.h"
@@ -51,6 +53,7 @@ void BenchSession::Run() {
     progress_.Note(fmt::format("{} cases have the geometry of an earlier one and are left out",
                                plan_.duplicates));
   }
+  for (const std::string& text : plan_.left_out) progress_.Note("left out of the sweep: " + text);
   roof_isas_ = MeasurableIsas();
   // A case is bounded by the set in use: the others need no roofs.
   if (!roof_isas_.empty()) roof_isas_ = {roof_isas_.back()};
@@ -62,34 +65,41 @@ void BenchSession::Run() {
     bounds_ = std::make_unique<RoofBounds>(local_.machine, fallback);
     // Denormal numbers off, as in the probes of the roofs.
     const roofline::ScopedFlushToZero flush;
+    CheckCold();
     MeasureAll(Schedule());
+    NoteBusy();
   } catch (const MeasurementInterrupted&) {
     progress_.Clear();
     local_.machine.environment = roofline::ReadEnvironment();
   }
   report_.complete = !Interrupted();
+  report_.sweep = plan_.sweep;
   if (!report_.complete) AddUnfinished();
   FinishEnvironment();
 }
 
 std::vector<BenchSession::Item> BenchSession::Schedule() const {
   std::vector<Item> items;
-  const size_t count = plan_.cases.size() * plan_.threads.size();
+  const size_t count = plan_.cases.size() * plan_.threads.size() * plan_.modes.size();
   const double fair_share_us =
       plan_.budget.total_us / static_cast<double>(std::max<size_t>(count, 1));
-  for (int threads : plan_.threads) {
-    const bench::CaseRunner runner(OptionsFor(threads, fair_share_us), nullptr, baseline_.get());
-    for (const bench::SuiteCase& one : plan_.cases) {
-      // What cannot be read fails once, not once per thread count.
-      if (!one.status.ok() && threads != plan_.threads.front()) continue;
-      items.push_back({&one, threads, std::max(1.0, runner.EstimateUs(one))});
+  for (const bench::CacheMode mode : plan_.modes) {
+    for (int threads : plan_.threads) {
+      const bench::CaseRunner runner(OptionsFor(threads, mode, fair_share_us), nullptr, baseline_.get());
+      for (const bench::SuiteCase& one : plan_.cases) {
+        // What cannot be read fails once, not once per thread count and mode.
+        const bool first = threads == plan_.threads.front() && mode == plan_.modes.front();
+        if (!one.status.ok() && !first) continue;
+        items.push_back({&one, threads, mode, std::max(1.0, runner.EstimateUs(one))});
+      }
     }
   }
   return items;
 }
 
-bench::CaseOptions BenchSession::OptionsFor(int threads, double budget_us) const {
+bench::CaseOptions BenchSession::OptionsFor(int threads, bench::CacheMode mode, double budget_us) const {
   bench::CaseOptions options;
+  options.mode = mode;
   options.layout = plan_.layout;
   options.threads = threads;
   options.algorithm = plan_.algorithm;
@@ -99,7 +109,50 @@ bench::CaseOptions BenchSession::OptionsFor(int threads, double budget_us) const
   options.budget_us = budget_us;
   options.seed = plan_.seed;
   options.stop = &Interrupted();
+  options.least_noise_floor = noise_floor_;
   return options;
+}
+
+// Cold samples are worth their name only where flushing works.
+void BenchSession::CheckCold() {
+  if (std::count(plan_.modes.begin(), plan_.modes.end(), bench::CacheMode::kHot) ==
+      static_cast<ptrdiff_t>(plan_.modes.size())) {
+    return;
+  }
+  constexpr size_t kCheckedBytes = 4 << 20;
+  cold_check_ = bench::CheckFlushing(kCheckedBytes);
+  if (!cold_check_->works) {
+    progress_.Note(fmt::format("cold modes: flushed data are read at {:.1f} GB/s, warm ones at {:.1f}: flushing does "
+                               "not work here, cold times are too short",
+                               cold_check_->cold_gb_per_s, cold_check_->hot_gb_per_s));
+  }
+}
+
+// A few cases against themselves: nothing smaller than what that shows will be claimed.
+void BenchSession::Calibrate() {
+  if (!baseline_ || plan_.baseline == "self") return;
+  constexpr double kShare = 0.05, kLongestUs = 1.5e6;
+  constexpr int kCases = 3;
+  const bench::CaseOptions options = OptionsFor(plan_.threads.front(), plan_.modes.front(), 0);
+  const bench::Calibration calibration =
+      bench::Calibrate(plan_.cases, options, kCases, std::min(kLongestUs, kShare * plan_.budget.total_us));
+  report_.calibration = bench::ToJson(calibration);
+  noise_floor_ = calibration.noise_floor();
+  progress_.Note(fmt::format("calibration: {} cases against themselves differ by at most {:.2f} %", calibration.cases,
+                             calibration.worst_deviation * 100));
+}
+
+void BenchSession::NoteBusy() {
+  int busy = 0;
+  double most = 0;
+  for (const bench::CaseResult& result : report_.cases) {
+    busy += result.busy_cpus >= bench::kBusyCpus;
+    most = std::max(most, result.busy_cpus);
+  }
+  if (busy == 0) return;
+  progress_.Note(fmt::format("busy machine: during {} of {} cases other work kept up to {:.1f} CPUs busy{}", busy,
+                             report_.cases.size(), most,
+                             baseline_ ? "; their verdicts are AMBIGUOUS" : "; their times may be too long"));
 }
 
 void BenchSession::MeasureAll(const std::vector<Item>& items) {
@@ -108,12 +161,13 @@ void BenchSession::MeasureAll(const std::vector<Item>& items) {
   TimeBudget budget(plan_.budget, static_cast<int>(items.size()));
   PrintHeading();
   const int64_t start_ns = roofline::NowNs();
+  Calibrate();
   progress_.Begin(fmt::format("{} cases:", items.size()), all_weights * 1e-6);
   const std::string out_of_time =
       fmt::format("left out: the budget of {:.4g} s was used up", plan_.budget.total_us * 1e-6);
   for (const Item& item : items) {
     if (Interrupted()) break;
-    PrintThreads(item.threads);
+    PrintThreads(item.threads, item.mode);
     const double elapsed = SecondsSince(start_ns);
     progress_.Show(done_weights / all_weights, elapsed, LabelOf(*item.suite_case));
     const double share_us = budget.NextShareUs(elapsed * 1e6);
@@ -126,14 +180,14 @@ void BenchSession::MeasureAll(const std::vector<Item>& items) {
 }
 
 bench::CaseResult BenchSession::Measure(const Item& item, double share_us) {
-  bench::CaseRunner runner(OptionsFor(item.threads, share_us), bounds_.get(), baseline_.get());
+  bench::CaseRunner runner(OptionsFor(item.threads, item.mode, share_us), bounds_.get(), baseline_.get());
   return runner.Run(*item.suite_case);
 }
 
 bench::CaseResult BenchSession::LeaveOut(const Item& item, std::string reason) {
   // A runner that is stopped from the start describes the case and does nothing else.
   static const std::atomic<bool> stopped{true};
-  bench::CaseOptions options = OptionsFor(item.threads, 0);
+  bench::CaseOptions options = OptionsFor(item.threads, item.mode, 0);
   options.stop = &stopped;
   bench::CaseResult result = bench::CaseRunner(options, nullptr, nullptr).Run(*item.suite_case);
   result.error = std::move(reason);
@@ -164,12 +218,13 @@ void BenchSession::PrintHeading() {
   Print(bench::TableHeader(table_));
 }
 
-// Cases of one thread count stand together.
-void BenchSession::PrintThreads(int threads) {
-  if (!shows_table_ || plan_.threads.size() < 2) return;
-  if (!report_.cases.empty() && report_.cases.back().threads == threads) return;
+// Cases of one thread count and mode stand together.
+void BenchSession::PrintThreads(int threads, bench::CacheMode mode) {
+  if (!shows_table_ || (plan_.threads.size() < 2 && plan_.modes.size() < 2)) return;
+  const char* name = bench::CacheModeName(mode);
+  if (!report_.cases.empty() && report_.cases.back().threads == threads && report_.cases.back().mode == name) return;
   progress_.Clear();
-  Print(fmt::format("{} thread{}:\n", threads, threads == 1 ? "" : "s"));
+  Print(fmt::format("{} thread{}, {}:\n", threads, threads == 1 ? "" : "s", name));
 }
 
 void BenchSession::FinishEnvironment() {
@@ -180,6 +235,11 @@ void BenchSession::FinishEnvironment() {
   report_.environment =
       EnvironmentReport(local_.machine.environment,
                         SelectRoofs(local_.machine.roofs, roof_isas_, plan_.threads), baselines);
+  if (cold_check_) {
+    report_.environment["cold_check"] = {{"cold_gb_per_s", cold_check_->cold_gb_per_s},
+                                         {"hot_gb_per_s", cold_check_->hot_gb_per_s},
+                                         {"works", cold_check_->works}};
+  }
   if (!bounds_) return;
   AddPeakSeries(bounds_->series(), report_.environment);
   AddBandwidths(bounds_->bandwidths(), report_.environment);

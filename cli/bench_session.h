@@ -5,6 +5,7 @@
 #define RAFTER_CLI_BENCH_SESSION_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,11 +38,12 @@ class BenchSession {
   struct Item {
     const bench::SuiteCase* suite_case;
     int threads;
+    bench::CacheMode mode;
     double weight;  // expected time
   };
 
   std::vector<Item> Schedule() const;
-  bench::CaseOptions OptionsFor(int threads, double budget_us) const;
+  bench::CaseOptions OptionsFor(int threads, bench::CacheMode mode, double budget_us) const;
   void MeasureAll(const std::vector<Item>& items);
   bench::CaseResult Measure(const Item& item, double share_us);
   // The description of a case that is not measured, with the reason as its error.
@@ -49,7 +51,10 @@ class BenchSession {
   void Add(bench::CaseResult result);
   void AddUnfinished();
   void PrintHeading();
-  void PrintThreads(int threads);
+  void PrintThreads(int threads, bench::CacheMode mode);
+  void Calibrate();
+  void CheckCold();
+  void NoteBusy();
   void FinishEnvironment();
 
   const BenchPlan& plan_;
@@ -61,6 +66,8 @@ class BenchSession {
   std::unique_ptr<bench::Baseline> baseline_;
   bench::TableOptions table_;
   bench::Report report_;
+  std::optional<bench::ColdCheck> cold_check_;
+  double noise_floor_ = 0;  // of the calibration
 };
 
 }  // namespace rafter::cli

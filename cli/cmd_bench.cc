@@ -27,6 +27,7 @@ constexpr const char* kExamples =
     "  rafter bench @resnet_50 --mb 1 --vs onednn\n"
     "  rafter bench @vgg_19 --mb 1 --threads 1,2 --layout nchw16c --json vgg.json --md vgg.md\n"
     "  rafter bench @resnet_50 --mb 1 --post-ops residual_add+relu\n"
+    "  rafter bench --sweep oc=16:256:16,kh=1,3 --base mb1ic64ih56oc64kh3ph1 --json sweep.json\n"
     "  rafter bench layers.txt --filter conv3 --budget 90s --csv -\n"
     "\n"
     "Time is the median over samples of one call with warm caches; % is bound / time. Each case "
@@ -80,12 +81,18 @@ void AddOptions(CLI::App& command, BenchOptions& options) {
   value("--plan", options.plan, "HOW",
         "Choose algorithms by the model (default) or measure the candidates");
   value("--wisdom", options.wisdom, "FILE", "What was measured: loaded if it exists, saved at the end");
-  value("--vs", options.versus, "NAME", "Compare with another library: onednn");
+  value("--vs", options.versus, "NAME", "Compare with another library: onednn; self shows the error of the method");
   value("--filter", options.filter, "REGEX", "Only cases whose name or descriptor matches");
   value("--budget", options.budget, "TIME", "Time for all cases, e.g. 90s or 3m");
   value("--json", options.json, "FILE", "Write a report as JSON ('-' for standard output)");
   value("--csv", options.csv, "FILE", "Write a report as CSV");
   value("--md", options.md, "FILE", "Write a report as Markdown");
+  value("--plot", options.plot, "FILE", "Draw the roofline as SVG");
+  value("--mode", options.mode, "LIST", "What caches hold: hot (default), cold-weights, cold, or a list");
+  value("--sweep", options.sweep, "AXES", "Vary a base problem: oc=16:256:16,kh=1,3,5 or c=16:1024:*2");
+  value("--base", options.base, "DESC", "The problem that --sweep varies");
+  command.add_flag("--zip", options.zip, "Walk the axes of a sweep side by side instead of combining them");
+  value("--shard", options.shard, "K/N", "Only the K-th of N parts of the cases; see rafter merge");
   value("--seed", options.seed, "N", "Seed of the data and of the order of samples (default 1)");
   command.add_flag("--quiet", options.quiet, "No progress and no remarks on standard error");
 }

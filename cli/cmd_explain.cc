@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "cli/explanation.h"
 #include "cli/interrupt.h"
 #include "cli/local_roofs.h"
+#include "cli/machine_option.h"
 #include "cli/standard_output.h"
 #include "runtime/affinity.h"
 
@@ -25,12 +25,14 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  rafter explain mb1ic64ih56oc64oh56kh3ph1\n"
     "  rafter explain mb1ic64ih56oc64oh56kh3ph1 --post-ops residual_add+relu --layout nchw16c\n"
-    "  rafter explain mb1ic64ih56oc64oh56kh3ph1 --machine i9-10980xe-16c";
+    "  rafter explain mb1ic64ih56oc64oh56kh3ph1 --machine i9-10980xe\n"
+    "\n"
+    "Runs the layer and a few neighbours for about two seconds, unless --no-measure or --machine is given.";
 
 struct ExplainOptions {
   std::string descriptor, layout = "nhwc", threads = "1", accuracy = "default";
   std::string mb, isa, algorithm, post_ops, machine;
-  bool json = false, no_measure = false, quiet = false;
+  bool json = false, no_measure = false, quiet = false, verbose = false;
 };
 
 Status TakeDescriptor(const ExplainOptions& options, ExplainRequest& request) {
@@ -79,17 +81,7 @@ Status TakePlanOptions(const ExplainOptions& options, ConvOptions& plan) {
 }
 
 Result<roofline::Machine> FindMachine(const ExplainOptions& options, int threads) {
-  if (!options.machine.empty()) {
-    std::error_code error;
-    if (std::filesystem::exists(options.machine, error)) {
-      return roofline::ReadMachineFile(options.machine);
-    }
-    Result<roofline::Machine> sheet = roofline::DataSheetMachine(options.machine);
-    if (sheet.ok()) return sheet;
-    std::string allowed = "a file of rafter info --json";
-    for (const std::string& name : roofline::DataSheetNames()) allowed += ", " + name;
-    return NotAllowed("--machine", options.machine, allowed);
-  }
+  if (!options.machine.empty()) return FindNamedMachine(options.machine);
   RoofRequest request;
   request.isas = MeasurableIsas();
   if (!request.isas.empty()) request.isas = {request.isas.back()};
@@ -111,7 +103,13 @@ Result<int> RunExplain(const ExplainOptions& options) {
     if (!machine.ok()) return machine.status();
     Result<Explanation> explanation = ExplainConv(request, *machine);
     if (!explanation.ok()) return explanation.status();
-    Print(options.json ? JsonText(ToJson(*explanation)) : ToText(*explanation));
+    // Under the roofs of another machine the times of this one mean nothing.
+    constexpr double kMeasuringUs = 2e6;
+    if (options.machine.empty() && !options.no_measure) {
+      MeasureExplanation(request, *machine, kMeasuringUs, *explanation);
+      if (Interrupted()) return kExitSignal + InterruptSignal();
+    }
+    Print(options.json ? JsonText(ToJson(*explanation)) : ToText(*explanation, options.verbose));
   } catch (const MeasurementInterrupted&) {
     return kExitSignal + InterruptSignal();
   }
@@ -135,7 +133,8 @@ void AddOptions(CLI::App& command, ExplainOptions& options) {
   value("--machine", options.machine, "NAME",
         "Roofs of a data sheet or of a JSON file of rafter info");
   command.add_flag("--json", options.json, "JSON instead of text");
-  command.add_flag("--no-measure", options.no_measure, "Measure no roofs: use today's, if any");
+  command.add_flag("--no-measure", options.no_measure, "Measure and run nothing: use today's roofs, if any");
+  command.add_flag("--verbose", options.verbose, "Also all that the plan says of itself, and every refusal");
   command.add_flag("--quiet", options.quiet, "No progress and no remarks on standard error");
 }
 

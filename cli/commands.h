@@ -21,6 +21,10 @@ void AddListCommand(CLI::App& app, Action& action);
 // `arguments` are those of main, null-terminated: the command may have to start itself again.
 void AddBenchCommand(CLI::App& app, Action& action, char** arguments);
 void AddExplainCommand(CLI::App& app, Action& action);
+void AddReportCommand(CLI::App& app, Action& action);
+void AddCompareCommand(CLI::App& app, Action& action);
+void AddSizesCommand(CLI::App& app, Action& action);
+void AddMergeCommand(CLI::App& app, Action& action);
 
 }  // namespace rafter::cli
 

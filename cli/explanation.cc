@@ -108,6 +108,14 @@ Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::M
     result.bound_error = bound.status().message();
   }
   result.dense = DenseBeside(request, machine, result.roof_isa);
+  result.desc = desc;
+  if (result.bound && !result.whole_machine && result.isa != Isa::kNone) {
+    const bench::BoundResult at{result.bound->bound_us,   roofline::BindingName(result.bound->binding),
+                                result.bound->compute_us, result.bound->memory_us,
+                                result.bound->peak_gflops, false};
+    result.model = bench::ModelPlan({&*problem, result.algorithm, result.isa, result.threads,
+                                     request.options.accuracy}, at);
+  }
   return result;
 }
 

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "bench/descriptor.h"
+#include "bench/plan_model.h"
+#include "bench/statistics.h"
 #include "rafter/conv.h"
 #include "rafter/cost.h"
 #include "rafter/status.h"
@@ -38,6 +40,21 @@ struct DenseNeighbour {
   std::optional<roofline::Bound> bound;
 };
 
+// A layer that differs in one thing, timed in turns with the layer itself.
+struct MeasuredNeighbour {
+  std::string change;          // "oc 60 -> 64"
+  double time_us = 0;
+  double flops_ratio = 1;      // of its valid FLOPs to the layer's
+  double time_ratio = 1, ci_low = 1, ci_high = 1;  // of its time to the layer's
+};
+
+// What running the layer told.
+struct MeasuredNow {
+  bench::TimeStats time;
+  double busy_cpus = -1;
+  std::vector<MeasuredNeighbour> neighbours;
+};
+
 struct Explanation {
   std::string descriptor, name, layout, algorithm, kernel;
   Isa isa = Isa::kNone;  // of the kernel
@@ -52,12 +69,32 @@ struct Explanation {
   std::optional<roofline::Bound> bound;
   std::string bound_error;  // why there is none
   std::optional<DenseNeighbour> dense;  // of depthwise layers
+  ConvDesc desc;
+  bench::PlanModel model;  // of this machine's bound; empty under the roofs of another one
+  std::optional<MeasuredNow> measured;
 };
+
+// Runs the layer and its neighbours for about `budget_us`, and puts the bound of the probes beside into the
+// explanation. Nothing where the layer cannot be run. Ends early when the user interrupts.
+void MeasureExplanation(const ExplainRequest& request, const roofline::Machine& machine, double budget_us,
+                        Explanation& explanation);
+
+// The layers worth comparing `desc` with: one change each.
+struct NeighbourLayer {
+  std::string change;
+  std::vector<ConvDesc> layers;  // executed one after the other: one, or depthwise and 1x1
+};
+std::vector<NeighbourLayer> NeighboursOf(const ConvDesc& desc);
+
+// The register tile of the kernel as a drawing: pixels across, vectors of channels down; idle lanes as dots. Empty for
+// kernels whose name does not tell.
+std::string DrawTile(const std::string& kernel, const ConvDesc& desc, int lanes);
 
 // `machine` may lack roofs. Errors: those of Conv::Create.
 Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::Machine& machine);
 
-std::string ToText(const Explanation& explanation);
+// One screen; with `verbose` everything that the plan says of itself.
+std::string ToText(const Explanation& explanation, bool verbose = false);
 nlohmann::ordered_json ToJson(const Explanation& explanation);
 
 }  // namespace rafter::cli

@@ -11,6 +11,7 @@
 #include "jit/executable_memory.h"
 #include "rafter/version.h"
 #include "roofline/model.h"
+#include "roofline/page_probe.h"
 #include "runtime/affinity.h"
 #include "runtime/topology.h"
 
@@ -28,6 +29,7 @@ class InfoWriter {
     WriteCaches();
     WriteLimits();
     WriteSystem();
+    WritePages();
     WriteBaselines(baselines);
     WriteRoofs();
     for (const std::string& remark : local_.remarks) Line("remark", remark);
@@ -111,6 +113,14 @@ class InfoWriter {
                      limits.memory_limit_bytes > 0 ? Bytes(limits.memory_limit_bytes) : "none"));
     if (!PinningWorks()) Line("warning", "the system refuses to pin threads: workers are not bound to cores");
     Line("memory available", Bytes(limits.memory_available_bytes));
+  }
+
+  // Measured on the spot: it takes a few milliseconds and depends on the moment.
+  void WritePages() {
+    const roofline::PageCost cost = roofline::MeasureFirstTouch(size_t{8} << 20);
+    if (!(cost.warm_us > 0)) return;
+    Line("fresh pages", fmt::format("8 MiB are written in {:.0f} us the first time, in {:.0f} us again ({:.0f} times)",
+                                    cost.fresh_us, cost.warm_us, cost.fresh_us / cost.warm_us));
   }
 
   void WriteSystem() {

@@ -22,8 +22,11 @@ constexpr const char* kExamples =
     "  rafter bench mb1ic64ih56oc64oh56kh3ph1        one layer, in benchdnn's notation\n"
     "  rafter bench @resnet_50 --mb 1 --vs onednn    a network's layers against oneDNN\n"
     "  rafter explain mb1ic64ih56oc64oh56kh3ph1      why it runs as it does\n"
+    "  rafter report run.json -o report.html         one page with roofline, table, losses\n"
+    "  rafter compare old.json new.json --fail-above 3%\n"
     "\n"
-    "Exit codes: 0 done, 1 something failed, 2 bad input, 128 + signal when interrupted.";
+    "Exit codes: 0 done, 1 something failed, 2 bad input, 3 regression, 4 too noisy to decide,\n"
+    "128 + signal when interrupted.";
 
 int Fail(std::string message, int code) {
   std::replace(message.begin(), message.end(), '\n', ' ');
@@ -81,6 +84,10 @@ int Main(int argc, char** argv) {
   AddListCommand(app, action);
   AddBenchCommand(app, action, argv);
   AddExplainCommand(app, action);
+  AddSizesCommand(app, action);
+  AddReportCommand(app, action);
+  AddCompareCommand(app, action);
+  AddMergeCommand(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

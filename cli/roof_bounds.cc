@@ -56,7 +56,8 @@ void RoofBounds::BeginCase(Isa isa, int threads) {
   for (int i = 0; i < kProbesEachSide; ++i) Probe(RoofIsa(isa), threads);
 }
 
-bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, Isa isa, int threads, double time_us) {
+bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, Isa isa, int threads, double time_us,
+                                       bench::CacheMode mode) {
   isa = RoofIsa(isa);
   roofline::FmaPeak* day = DayPeak(machine_.roofs, isa, threads);
   if (day == nullptr) return {};
@@ -70,13 +71,19 @@ bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, Isa isa, int thread
   if (probed_ > 0) peaks_[{isa, threads}].push_back(probed_);
   day->gflops = std::max(day->gflops, probed_);
 
-  Result<roofline::Bound> bound = roofline::BoundOf(machine_, isa, threads, work, peak.gflops);
-  if (bound.ok() && bound->memory_us > std::max(bound->compute_us, kNearMemoryBound * time_us)) {
+  const auto bound_now = [&]() -> Result<roofline::Bound> {
+    if (mode == bench::CacheMode::kHot) return roofline::BoundOf(machine_, isa, threads, work, peak.gflops);
+    return roofline::ColdBoundOf(machine_, isa, threads, cost, mode == bench::CacheMode::kColdWeights, peak.gflops);
+  };
+  Result<roofline::Bound> bound = bound_now();
+  if (bound.ok() && mode == bench::CacheMode::kHot &&
+      bound->memory_us > std::max(bound->compute_us, kNearMemoryBound * time_us)) {
     MeasureBandwidthAt(bound->bytes, isa, threads);
-    bound = roofline::BoundOf(machine_, isa, threads, work, peak.gflops);
+    bound = bound_now();
   }
   if (!bound.ok()) return {};
-  return {bound->bound_us, roofline::BindingName(bound->binding), peak.gflops, peak.disturbed};
+  return {bound->bound_us,   roofline::BindingName(bound->binding), bound->compute_us, bound->memory_us, peak.gflops,
+          peak.disturbed};
 }
 
 void RoofBounds::MeasureBandwidthAt(double footprint_bytes, Isa isa, int threads) {

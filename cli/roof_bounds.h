@@ -48,7 +48,8 @@ class RoofBounds : public bench::Bounds {
       : machine_(machine), fallback_(fallback) {}
 
   void BeginCase(Isa isa, int threads) override;
-  bench::BoundResult EndCase(const ConvCost& cost, Isa isa, int threads, double time_us) override;
+  bench::BoundResult EndCase(const ConvCost& cost, Isa isa, int threads, double time_us,
+                             bench::CacheMode mode) override;
 
   std::vector<PeakSeries> series() const;
   // Bandwidths that were measured beside cases; a point each.

@@ -134,6 +134,34 @@ Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const Work& 
   return bound;
 }
 
+Result<Bound> ColdBoundOf(const Machine& machine, Isa isa, int threads, const ConvCost& cost, bool weights_only,
+                          double peak_gflops_now) {
+  Result<Bound> hot = BoundOf(machine, isa, threads, WorkOf(cost), peak_gflops_now);
+  if (!hot.ok()) return hot;
+  Bound bound = *hot;
+  const Roofs& roofs = machine.roofs;
+  // A footprint that no cache holds.
+  const double memory = std::max(bound.bytes, 4 * CapacitiesFor(roofs, isa, threads).l3_bytes);
+  const double load_bytes = cost.src_bytes + cost.residual_bytes, activations = load_bytes + cost.dst_bytes;
+  if (weights_only) {
+    const double weights_rate = MixBandwidth(roofs, isa, threads, 0, memory);
+    const double share = activations > 0 ? cost.dst_bytes / activations : 0;
+    const double rate = MixBandwidth(roofs, isa, threads, share, activations);
+    const double weights_us = cost.weights_bytes / (weights_rate * 1000), rest_us = activations / (rate * 1000);
+    bound.memory_us = weights_us + rest_us;
+    if (weights_us >= rest_us) bound.level = Level::kDram;
+  } else {
+    const double share = bound.bytes > 0 ? cost.dst_bytes / bound.bytes : 0;
+    bound.memory_us = bound.bytes / (MixBandwidth(roofs, isa, threads, share, memory) * 1000);
+    bound.level = Level::kDram;
+  }
+  bound.bound_us = std::max(bound.compute_us, bound.memory_us);
+  bound.gb_per_s = bound.memory_us > 0 ? bound.bytes / bound.memory_us * 1e-3 : bound.gb_per_s;
+  bound.ridge = bound.gb_per_s > 0 ? bound.peak_gflops / bound.gb_per_s : 0;
+  bound.binding = bound.compute_us >= bound.memory_us ? Binding::kCompute : BindingOf(bound.level);
+  return bound;
+}
+
 double LevelBandwidth(const Roofs& roofs, Isa isa, int threads, Level level, Mix mix) noexcept {
   const LevelCapacities capacities = CapacitiesFor(roofs, isa, threads);
   double best = 0;

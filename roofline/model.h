@@ -50,6 +50,11 @@ struct Bound {
 Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const Work& work,
                       double peak_gflops_now = 0);
 
+// The bound when caches do not hold everything: with `weights_only` the weights come from memory and the rest from
+// wherever its own footprint fits (the two streams one after the other), else everything comes from memory.
+Result<Bound> ColdBoundOf(const Machine& machine, Isa isa, int threads, const ConvCost& cost, bool weights_only,
+                          double peak_gflops_now = 0);
+
 // B(mix, Q) in GB/s for a work's own mix. The time per byte is interpolated linearly over the share
 // of stores between the two nearest measured mixes (load 0, 2:1 1/3, copy 1/2, store 1): adding
 // times of pure loads and pure stores would be pessimistic, as they overlap. In-place work has its

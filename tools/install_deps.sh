@@ -4,6 +4,7 @@
 #
 #   tools/install_deps.sh            everything that run.sh and test.sh need
 #   tools/install_deps.sh --fuzz     clang and libFuzzer as well
+#   tools/install_deps.sh --browser  Chromium as well, in which the tests open the report page (about a minute)
 #
 # On other systems it says what to install and fails only if a tool is missing.
 set -euo pipefail
@@ -11,8 +12,8 @@ set -euo pipefail
 tools=(g++:g++ cmake:cmake ninja:ninja-build git:git python3:python3 pkg-config:pkg-config nm:binutils)
 libraries=(libxbyak-dev libbenchmark-dev libgtest-dev nlohmann-json3-dev libcli11-dev libfmt-dev
            libboost-math-dev)
-# rafter works without these: --vs onednn is then not available, rebuilds are slower.
-optional=(libdnnl-dev ccache)
+# rafter works without these: --vs onednn is then not available, reports have no charts, rebuilds are slower.
+optional=(libdnnl-dev libjs-chart.js ccache)
 
 say() { printf 'install_deps: %s\n' "$*" >&2; }
 
@@ -75,7 +76,7 @@ not_debian() {
 }
 
 install_optional() {
-  for package in "${optional[@]}"; do
+  for package in "$@"; do
     if installed "$package"; then continue; fi
     if ! ls /var/lib/apt/lists/*_Packages* >/dev/null 2>&1; then update_once; fi
     if available "$package"; then
@@ -105,5 +106,8 @@ if [ ${#missing[@]} -gt 0 ]; then
   update_once
   apt install --no-install-recommends "${missing[@]}"
 fi
-install_optional
-if [ "${1:-}" = --fuzz ]; then install_fuzz; fi
+install_optional "${optional[@]}"
+case ${1:-} in
+  --fuzz) install_fuzz ;;
+  --browser) command -v chromium >/dev/null 2>&1 || install_optional chromium ;;
+esac

@@ -11,9 +11,10 @@ namespace {
 struct FixedBounds : Bounds {
   int refreshed = 0;
   void BeginCase(Isa, int) override { ++refreshed; }
-  BoundResult EndCase(const ConvCost& cost, Isa, int, double time_us) override {
+  BoundResult EndCase(const ConvCost& cost, Isa, int, double time_us, CacheMode) override {
     EXPECT_GT(time_us, 0);
-    return {cost.flops_valid / 1e5, "compute", 100, false};
+    const double us = cost.flops_valid / 1e5;
+    return {us, "compute", us, 0, 100, false};
   }
 };
 
@@ -46,6 +47,7 @@ class FakeRun : public BaselineRun {
   double create_us() const noexcept override { return 1; }
   void Run() noexcept override { static_cast<void>(conv_.Run(src_, packed_, dst_.data()).ok()); }
   Status status() const override { return {}; }
+  void AppendMemory(bool, std::vector<Memory>& memory) const override { memory.push_back(packed_.bytes()); }
   Status ReadOutput(std::vector<float>& nchw) override {
     nchw = dst_;
     if (wrong_) nchw[0] += 1;

@@ -126,7 +126,8 @@ TEST(Duel, Verdicts) {
   EXPECT_EQ(Judge(1.005, 1.02, 0.01), Verdict::kAmbiguous);  // below the noise floor on one side
   EXPECT_EQ(Judge(0.98, 0.995, 0), Verdict::kSlower);
   EXPECT_EQ(Judge(0.97, 1.03, 0), Verdict::kAmbiguous);
-  EXPECT_EQ(Judge(0.97, 1.03, 0.05), Verdict::kSame);  // the floor widens the band
+  EXPECT_EQ(Judge(0.985, 1.015, 0.016), Verdict::kSame);  // the floor widens the band
+  EXPECT_EQ(Judge(0.97, 1.03, 0.05), Verdict::kAmbiguous);  // but never beyond 2 %
   EXPECT_EQ(Judge(1.5, 1.6, 0.05), Verdict::kFaster);
   EXPECT_STREQ(VerdictName(Verdict::kAmbiguous), "AMBIGUOUS");
   EXPECT_EQ(Compare({}, 0).verdict, Verdict::kAmbiguous);

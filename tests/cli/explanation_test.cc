@@ -46,7 +46,7 @@ TEST(Explanation, NamesChoiceCostAndBound) {
 }
 
 TEST(Explanation, TextHasEveryFact) {
-  const std::string text = ToText(Explain("mb1ic64ih56oc64oh56kh3ph1"));
+  const std::string text = ToText(Explain("mb1ic64ih56oc64oh56kh3ph1"), true);
   for (const char* fact :
        {"plan\n", "chosen", "cost\n", "FLOPs, valid taps", "FLOPs, nominal", "parameters", "bytes",
         "footprint", "intensity", "roofline (", "ridge point", "time by arithmetic",

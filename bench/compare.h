@@ -1,0 +1,58 @@
+// bench/compare.h: two stored runs, case by case, with verdicts that say no more than the runs can tell.
+//
+// Runs at different times on one machine differ by clock and neighbours. So a pair is judged by the best evidence that
+// both reports have:
+//   paired  both compared the case with the same version of another library: the ratio of the two speed-ups, in which
+//           machine and time cancel
+//   clock   the case is bound by arithmetic and both runs probed the peak beside it: the ratio of the times in units of
+//           the peak
+//   time    the plain ratio of the medians
+// The interval comes from both runs' intervals; nothing below the noise floor (1 %, 2 % for times, or what the runs
+// themselves recorded) is called a difference. Of many cases some seem slower by chance: a case counts as a regression
+// only if it also survives the procedure of Benjamini and Hochberg (false discovery rate 5 %).
+#ifndef RAFTER_BENCH_COMPARE_H_
+#define RAFTER_BENCH_COMPARE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/duel.h"
+#include "bench/report_json.h"
+
+namespace rafter::bench {
+
+struct CasePair {
+  std::string label, key;
+  double a_us = 0, b_us = 0;
+  std::string evidence;                         // "paired", "clock", "time"
+  double speedup = 1, ci_low = 1, ci_high = 1;  // of B over A
+  Verdict verdict = Verdict::kAmbiguous;        // B is FASTER, SLOWER, …
+  double p_slower = 1;                          // one-sided
+  bool regression = false, undecided = false;   // with a gate only
+};
+
+struct ReportComparison {
+  std::vector<std::string> differences;  // of the environments
+  bool comparable = true;                // false: times come from machines or sets that differ
+  std::vector<CasePair> pairs;
+  std::vector<std::string> only_a, only_b, broken, repaired;  // broken: works in A, fails in B
+  double geomean = 1;                                         // speed-up of B over the pairs
+  int faster = 0, slower = 0, same = 0, ambiguous = 0;
+};
+
+// `fail_above`: B may be this much slower (0.03 = 3 %); absent: no gate.
+ReportComparison CompareReports(const Report& a, const Report& b, std::optional<double> fail_above);
+
+enum class GateOutcome { kPassed, kRegression, kTooNoisy };
+// Regression: a case is slower by more than allowed and certainly so, or it broke. Too noisy: the runs are not
+// comparable, no case is in both, or for more than a tenth of the cases a slowdown beyond the limit cannot be excluded.
+GateOutcome JudgeGate(const ReportComparison& comparison);
+
+std::string ComparisonText(const ReportComparison& comparison, const std::string& a, const std::string& b,
+                           std::optional<double> fail_above);
+nlohmann::ordered_json ToJson(const ReportComparison& comparison);
+
+}  // namespace rafter::bench
+
+#endif  // RAFTER_BENCH_COMPARE_H_

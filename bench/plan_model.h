@@ -1,0 +1,44 @@
+// bench/plan_model.h: the second of the three numbers of a case: bound (what the hardware allows), model (what
+// the plan knows it needs), measured; and the gap between the first two as named losses.
+//
+// The losses come from the algorithm's own prediction by asking "what if": the same problem is predicted on a machine
+// that forks for nothing, whose caches deliver everything at once, that has load ports and chains without end, with
+// channels or rows that fill every lane; each difference is the loss of what was idealised away. What is left above the
+// compute bound is what tiles and loops cost. Everything is scaled to the peak that was measured beside the case.
+#ifndef RAFTER_BENCH_PLAN_MODEL_H_
+#define RAFTER_BENCH_PLAN_MODEL_H_
+
+#include <string>
+#include <vector>
+
+#include "bench/bounds.h"
+#include "bench/case_result.h"
+#include "kernels/conv/plan.h"
+#include "kernels/conv/problem.h"
+#include "runtime/machine_model.h"
+
+namespace rafter::bench {
+
+struct PlanModelRequest {
+  const ConvProblem* problem = nullptr;
+  std::string algorithm;  // as Conv::algorithm() names it
+  Isa isa = Isa::kNone;
+  int threads = 1;
+  Accuracy accuracy = Accuracy::kDefault;
+  CacheMode mode = CacheMode::kHot;
+};
+
+struct PlanModel {
+  double model_us = 0;       // bound + all losses; 0 = no model
+  std::vector<Loss> losses;  // largest first, those below 0.5 % of the model in one "small losses"
+};
+
+// Nothing without a bound, and where the algorithm refuses or does not exist.
+PlanModel ModelPlan(const PlanModelRequest& request, const BoundResult& bound);
+
+// The machine model whose FMA peak is `peak_gflops` on `threads` threads: only its clock differs.
+MachineModel AtPeak(const MachineModel& model, Isa isa, int threads, double peak_gflops);
+
+}  // namespace rafter::bench
+
+#endif  // RAFTER_BENCH_PLAN_MODEL_H_
