@@ -97,6 +97,7 @@ class ColumnPlan final : public Plan {
                         wide.dilation * kFloat,
                         wide.stride,
                         counts_.data() + outputs.begin,
+                        kMasks + 16 - (outputs.end - outputs.begin) % lanes_,
                         static_cast<float>(DivisorTaps(problem_.desc, high, h))};
     horizontal_->entry<HorizontalFunction>()(&args);
   }

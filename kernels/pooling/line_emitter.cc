@@ -111,6 +111,8 @@ class HorizontalEmitter {
     a_.mov(col_step_, ARG_OF(HorizontalArgs, col_step));
     a_.mov(counts_, ARG_OF(HorizontalArgs, counts));
     a_.mov(line_step_, ARG_OF(HorizontalArgs, stride));
+    a_.mov(tap_, ARG_OF(HorizontalArgs, mask));
+    a_.LoadTailMask(a_.ptr[tap_], a_.vec(a_.isa().num_vecs - 1));
     if (spec_.stride == 0) PrepareGather();
     a_.imul(line_step_, line_step_, vec_bytes_);
     a_.L(next);

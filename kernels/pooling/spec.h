@@ -85,6 +85,7 @@ struct HorizontalArgs {
   int64_t cols, col_step;  // taps, bytes from tap to tap
   int64_t stride;          // elements from output to output
   const float* counts;     // averages: taps along the row for each output, whole vectors
+  const int32_t* mask;     // a vector, -1 for the first count % lanes
   float rows;              // averages: taps along the column
 };
 using HorizontalFunction = void(HorizontalArgs*);
