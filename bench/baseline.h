@@ -54,6 +54,17 @@ class BaselineRun {
   virtual void AppendMemory(bool weights_only, std::vector<Memory>& memory) const = 0;
 };
 
+struct OpCase;     // op_descriptor.h
+struct OpTensors;  // op_work.h
+
+// A memory-bound operator on the case's own tensors, which outlive the run.
+struct OpRequest {
+  const OpCase* op = nullptr;
+  Layout layout = Layout::kNhwc;  // of all tensors but a reorder's
+  int threads = 1;
+  const OpTensors* tensors = nullptr;
+};
+
 class Baseline {
  public:
   virtual ~Baseline() = default;
@@ -62,6 +73,11 @@ class Baseline {
   // Too old for any claim about speed; the table says so.
   virtual bool too_old() const noexcept = 0;
   virtual Result<std::unique_ptr<BaselineRun>> Prepare(const BaselineRequest& request) = 0;
+  // kUnsupported for operators that the library does not have.
+  virtual Result<std::unique_ptr<BaselineRun>> PrepareOp(const OpRequest& request) {
+    (void)request;
+    return Status(StatusCode::kUnsupported, "operators are not compared with this");
+  }
 };
 
 // The names that MakeBaseline knows and that are built into this program.

@@ -1,5 +1,5 @@
 // bench/baseline_onednn.cc: oneDNN behind the Baseline interface. No other file includes oneDNN but
-// baseline_onednn_post_ops.
+// baseline_onednn_post_ops and baseline_onednn_ops (the memory-bound operators).
 //
 // One-dimensional problems are posed as 2-D with h = 1, as in rafter. Calls go through the C
 // function dnnl_primitive_execute with a prepared argument list: the C++ wrapper builds that list
@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/baseline_onednn_ops.h"
 #include "bench/baseline_onednn_post_ops.h"
 #include "bench/omp_team.h"
 #include "bench/sampler.h"
@@ -343,6 +344,10 @@ class OneDnn : public Baseline {
   const std::string& name() const noexcept override { return name_; }
   const std::string& version() const noexcept override { return version_; }
   bool too_old() const noexcept override { return too_old_; }
+
+  Result<std::unique_ptr<BaselineRun>> PrepareOp(const OpRequest& request) override {
+    return PrepareOneDnnOp(request);
+  }
 
   Result<std::unique_ptr<BaselineRun>> Prepare(const BaselineRequest& request) override {
     Result<ConvProblem> problem = Validate(*request.desc);

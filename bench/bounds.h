@@ -20,6 +20,12 @@ struct BoundResult {
   bool disturbed = false;
 };
 
+// What a pass over memory moves, in explicit bytes.
+struct PassBytes {
+  double load_bytes = 0, store_bytes = 0;
+  bool in_place = false;
+};
+
 class Bounds {
  public:
   virtual ~Bounds() = default;
@@ -30,6 +36,11 @@ class Bounds {
   // Called just after it, with the time that one call took: measures again, and once more where the
   // time seems to beat the bound.
   virtual BoundResult EndCase(const ConvCost& cost, Isa isa, int threads, double time_us, CacheMode mode) = 0;
+  // The same for an operator whose bytes bind it, with warm caches.
+  virtual BoundResult EndPass(const PassBytes& bytes, Isa isa, int threads, double time_us) {
+    (void)bytes, (void)isa, (void)threads, (void)time_us;
+    return {};
+  }
 };
 
 }  // namespace rafter::bench

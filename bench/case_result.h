@@ -49,6 +49,7 @@ struct CaseResult {
   double create_us = 0;  // plan creation with an empty code cache, without packing of weights
   double flops_valid = 0, flops_nominal = 0, bytes = 0;
   double gflops = 0;    // flops_valid / median
+  double gb_per_s = 0;  // memory-bound operators: bytes / median, their main figure; 0 for convolutions
   double bound_us = 0;  // 0 = unknown
   std::string binding;
   double peak_gflops = 0;  // that the bound was computed with; 0 = unknown
@@ -66,6 +67,11 @@ struct CaseResult {
   std::string vs_error;  // why the comparison is missing or partial; the case itself is fine
   std::string error;     // the case failed or is unfinished: nothing but the description is valid
 };
+
+// GFLOP/s of convolutions, GB/s of memory-bound operators.
+inline double MainFigure(const CaseResult& result) noexcept {
+  return result.gb_per_s > 0 ? result.gb_per_s : result.gflops;
+}
 
 }  // namespace rafter::bench
 

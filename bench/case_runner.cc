@@ -13,6 +13,7 @@
 #include "bench/contest.h"
 #include "bench/neighbours.h"
 #include "bench/omp_team.h"
+#include "bench/op_runner.h"
 #include "bench/plan_model.h"
 #include "bench/verify.h"
 #include "kernels/conv/problem.h"
@@ -133,6 +134,7 @@ class Measurement {
     RunOptions run_options;
     run_options.scratch = std::as_writable_bytes(scratch_.span());
     run_options.residuals = residuals_;
+    run_options.threads = options_.pool;
     Status status = conv_->Run(tensors_.src.data(), packed_, tensors_.dst.data(), run_options);
     if (!status.ok()) run_status_ = std::move(status);
   }
@@ -219,6 +221,10 @@ void DescribeCase(const SuiteCase& suite_case, const CaseOptions& options, CaseR
     result.descriptor = descriptor.text;
     return;
   }
+  if (suite_case.op) {
+    DescribeOpCase(options, *suite_case.op, result);
+    return;
+  }
   Descriptor unnamed = descriptor;
   unnamed.name.clear();
   result.descriptor = PrintDescriptor(unnamed, DescriptorForm::kShort);
@@ -235,7 +241,9 @@ CaseResult CaseRunner::Run(const SuiteCase& suite_case) noexcept {
   CaseResult result;
   try {
     DescribeCase(suite_case, options_, result);
-    Status status = Measurement(options_, bounds_, baseline_, suite_case, result).Run();
+    Status status = suite_case.op && suite_case.status.ok()
+                        ? RunOpCase(options_, bounds_, baseline_, *suite_case.op, result)
+                        : Measurement(options_, bounds_, baseline_, suite_case, result).Run();
     if (!status.ok()) {
       result.error = status.message();
       if (result.error.empty()) result.error = StatusCodeName(status.code());
@@ -250,6 +258,7 @@ CaseResult CaseRunner::Run(const SuiteCase& suite_case) noexcept {
 
 double CaseRunner::EstimateUs(const SuiteCase& suite_case) const noexcept {
   if (!suite_case.status.ok()) return 0;
+  if (suite_case.op) return EstimateOpUs(options_, *suite_case.op);
   try {
     const Result<ConvCost> cost = CostOf(suite_case.descriptor.desc);
     if (!cost.ok()) return 0;

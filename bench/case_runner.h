@@ -13,6 +13,7 @@
 #include "bench/bounds.h"
 #include "bench/cache_mode.h"
 #include "bench/case_result.h"
+#include "bench/pages.h"
 #include "bench/sampler.h"
 #include "bench/suite.h"
 #include "rafter/conv.h"
@@ -31,6 +32,8 @@ struct CaseOptions {
   double budget_us = 1.5e6;                 // for timing one case, all contenders together
   int creations = 7;                        // plans made to time creation
   uint64_t seed = 1;                        // data and order
+  ParallelFor* pool = nullptr;              // threads of the calls; null: OpenMP
+  Pages pages = Pages::kKept;               // of operators' results
   double least_noise_floor = 0;             // of comparisons, from the run's calibration
   const std::atomic<bool>* stop = nullptr;  // set from a signal handler: end now, with an error
 };

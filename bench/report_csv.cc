@@ -55,7 +55,7 @@ std::vector<std::string> Columns() {
       "descriptor",  "name",           "layout",          "threads",     "isa",
       "algorithm",   "kernel",         "time_median_us",  "time_min_us", "time_p10_us",
       "time_p90_us", "time_ci_low_us", "time_ci_high_us", "samples",     "discarded",
-      "create_us",   "flops_valid",    "flops_nominal",   "bytes",       "gflop_per_s",
+      "create_us",   "flops_valid",    "flops_nominal",   "bytes",       "gflop_per_s", "gb_per_s",
       "bound_us",    "binding",        "efficiency",      "peak_gflop_per_s", "disturbed"};
   for (const char* prefix : {"vs_same_", "vs_best_"}) {
     for (const char* column : kVersusColumns) columns.push_back(std::string(prefix) + column);
@@ -79,6 +79,7 @@ std::vector<std::string> Cells(const CaseResult& result, size_t columns) {
         Number(time.p90), Number(time.ci_low), Number(time.ci_high), std::to_string(time.samples),
         std::to_string(time.discarded), Number(result.create_us), Whole(result.flops_valid),
         Whole(result.flops_nominal), Whole(result.bytes), Number(result.gflops),
+        result.gb_per_s > 0 ? Number(result.gb_per_s) : std::string(),
         has_bound ? Number(result.bound_us) : std::string(), result.binding,
         has_bound ? Number(result.efficiency) : std::string(),
         has_bound ? Number(result.peak_gflops) : std::string(),

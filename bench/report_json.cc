@@ -87,6 +87,7 @@ void AppendMeasurements(const CaseResult& result, Json& json) {
   json["flops_nominal"] = Number(result.flops_nominal);
   json["bytes"] = Number(result.bytes);
   json["gflops"] = Number(result.gflops);
+  if (result.gb_per_s > 0) json["gb_per_s"] = Number(result.gb_per_s);
   json["bound_us"] = has_bound ? Number(result.bound_us) : Json(nullptr);
   json["binding"] = result.binding.empty() ? Json(nullptr) : Json(result.binding);
   json["peak"] = {{"gflops", has_bound ? Number(result.peak_gflops) : Json(nullptr)},

@@ -115,6 +115,7 @@ void ReadMeasurements(const Json& json, const std::string& path, CaseResult& res
   result.flops_nominal = Number(json, path, "flops_nominal", kNan);
   result.bytes = Number(json, path, "bytes", kNan);
   result.gflops = Number(json, path, "gflops", kNan);
+  if (json.contains("gb_per_s")) result.gb_per_s = Number(json, path, "gb_per_s", 0);
   result.bound_us = Number(json, path, "bound_us", 0);
   result.binding = Text(json, path, "binding");
   result.efficiency = Number(json, path, "efficiency", 0);

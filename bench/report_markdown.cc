@@ -33,7 +33,7 @@ std::string Row(const CaseResult& result, bool versus) {
                       result.time.median > 0
                           ? (result.time.p90 - result.time.p10) / 2 / result.time.median * 100
                           : 0.0,
-                      result.gflops);
+                      MainFigure(result));
   if (result.bound_us > 0) {
     text += fmt::format(" {:.2f} | {} | {:.1f} |", result.bound_us, result.binding,
                         result.efficiency * 100);
@@ -60,7 +60,7 @@ std::string WriteMarkdown(std::span<const CaseResult> cases, const Summary& summ
     }
     text += "\n";
   }
-  text += "| case | descriptor | kernel | time us | ± % | GFLOP/s | bound us | roof | % of bound |";
+  text += "| case | descriptor | kernel | time us | ± % | " + options.figure + " | bound us | roof | % of bound |";
   if (options.versus) text += " same layout | its kernel | its best | its kernel |";
   text += "\n|---|---|---|--:|--:|--:|--:|---|--:|";
   if (options.versus) text += "---|---|---|---|";

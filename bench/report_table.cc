@@ -87,7 +87,7 @@ std::string TableHeader(const TableOptions& options) {
     }
   }
   text += fmt::format("{:<34} {:<36} {:>10} {:>5} {:>8} {:>10} {:>7} {:>7}", "case", "kernel",
-                      "time us", "+- %", "GFLOP/s", "bound us", "roof", "% bound");
+                      "time us", "+- %", options.figure, "bound us", "roof", "% bound");
   if (options.versus)
     text += fmt::format(" {:^30} {:^30} {}", "same layout", "its best", "its kernel");
   return text + "\n";
@@ -100,7 +100,7 @@ std::string TableRow(const CaseResult& result, const TableOptions& options) {
   }
   std::string text =
       fmt::format("{:<34} {:<36} {:>10.2f} {:>5.1f} {:>8.1f}", Label(result), result.kernel,
-                  result.time.median, SpreadPercent(result.time), result.gflops);
+                  result.time.median, SpreadPercent(result.time), MainFigure(result));
   text += BoundCells(result, options.color);
   if (options.versus) {
     text += " " + VersusCell(result.vs_same, options.color) + " " +

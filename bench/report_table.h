@@ -11,6 +11,8 @@
 namespace rafter::bench {
 
 struct TableOptions {
+  // Heads the column of the main figure: that of operators is GB/s, and a table of both says "GF|GB/s".
+  std::string figure = "GFLOP/s";
   bool versus = false;            // columns for the comparison
   bool color = false;             // terminal only: SGR sequences for verdicts and errors
   std::string baseline;           // "oneDNN 3.12.1", for the heading

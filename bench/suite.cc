@@ -91,6 +91,17 @@ SuiteCase MakeCase(const Token& token, std::string_view origin) {
                                             "' is an option; a list holds descriptors only");
     return result;
   }
+  if (LooksLikeOp(token.text)) {
+    result.descriptor.text = token.text;
+    Result<OpCase> op = ParseOp(token.text);
+    if (op.ok()) {
+      result.op = std::make_shared<const OpCase>(std::move(op).value());
+    } else {
+      result.status = Status(op.status().code(),
+                             result.origin + ": '" + token.text + "': " + std::string(op.status().message()));
+    }
+    return result;
+  }
   size_t position = 1;
   Result<Descriptor> descriptor = ParseDescriptor(token.text, &position);
   if (descriptor.ok()) {
@@ -118,6 +129,7 @@ std::vector<SuiteCase> LoadAll() {
     std::vector<SuiteCase> part = ParseSuite(suite.text, std::string(suite.name) + ".txt");
     std::move(part.begin(), part.end(), std::back_inserter(cases));
   }
+  std::erase_if(cases, [](const SuiteCase& one) { return one.op != nullptr; });  // "all" are convolutions
   RemoveDuplicates(cases);
   return cases;
 }
@@ -131,7 +143,7 @@ std::vector<SuiteInfo> ListSuites() {
     suites.push_back(
         {std::string(suite.name), DescriptionOf(suite.text), static_cast<int>(cases.size())});
   }
-  suites.push_back({std::string(kAll), "every suite above, equal geometry once",
+  suites.push_back({std::string(kAll), "the convolutions of every suite above, equal geometry once",
                     static_cast<int>(LoadAll().size())});
   return suites;
 }
@@ -171,6 +183,16 @@ Result<std::vector<SuiteCase>> LoadCases(const std::string& argument) {
   if (argument.starts_with('@')) return LoadSuite(argument);
   std::error_code error;
   if (std::filesystem::exists(argument, error)) return LoadSuiteFile(argument);
+  if (LooksLikeOp(argument)) {
+    Result<OpCase> op = ParseOp(argument);
+    if (!op.ok()) {
+      return Status(op.status().code(), "descriptor: '" + argument + "': " + std::string(op.status().message()));
+    }
+    std::vector<SuiteCase> cases(1);
+    cases[0].descriptor.text = argument;
+    cases[0].op = std::make_shared<const OpCase>(std::move(op).value());
+    return cases;
+  }
   Result<Descriptor> descriptor = ParseDescriptor(argument);
   if (!descriptor.ok()) {
     const bool like_a_path = argument.find_first_of("/.") != std::string::npos;
@@ -186,7 +208,14 @@ Result<std::vector<SuiteCase>> LoadCases(const std::string& argument) {
 
 void OverrideBatch(std::vector<SuiteCase>& cases, int64_t mb) {
   for (SuiteCase& suite_case : cases) {
-    if (suite_case.status.ok()) suite_case.descriptor.desc.n = mb;
+    if (!suite_case.status.ok()) continue;
+    if (suite_case.op) {
+      OpCase op = *suite_case.op;
+      OverrideBatch(op, mb);
+      suite_case.op = std::make_shared<const OpCase>(std::move(op));
+    } else {
+      suite_case.descriptor.desc.n = mb;
+    }
   }
 }
 
@@ -194,6 +223,7 @@ void RemoveDuplicates(std::vector<SuiteCase>& cases) {
   std::set<std::string> seen;
   std::erase_if(cases, [&](const SuiteCase& suite_case) {
     if (!suite_case.status.ok()) return false;
+    if (suite_case.op) return !seen.insert(suite_case.op->text).second;
     return !seen.insert(PrintDescriptor(suite_case.descriptor.desc, DescriptorForm::kCanonical))
                 .second;
   });

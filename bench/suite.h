@@ -8,17 +8,21 @@
 #define RAFTER_BENCH_SUITE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bench/descriptor.h"
+#include "bench/op_descriptor.h"
 #include "rafter/status.h"
 
 namespace rafter::bench {
 
 struct SuiteCase {
+  // A memory-bound operator instead of a convolution: then `descriptor` has its text only.
+  std::shared_ptr<const OpCase> op;
   Descriptor descriptor;  // valid when status.ok(); otherwise only `text` is set
   Status status;          // why the token is unusable; the message starts with `origin`
   // The values of the sweep that made it (bench/sweep.h), empty otherwise.
@@ -35,7 +39,7 @@ struct SuiteInfo {
 // The suites built into the program, by name; the last is "all".
 std::vector<SuiteInfo> ListSuites();
 
-// `name` with or without '@'. "all" is the union of all suites, equal geometry once.
+// `name` with or without '@'. "all" is the union of all suites of convolutions, equal geometry once.
 // kInvalidArgument for an unknown name; the message lists the known ones.
 Result<std::vector<SuiteCase>> LoadSuite(std::string_view name);
 

@@ -65,7 +65,7 @@ Status TakeFilter(const std::string& text, BenchPlan& plan) {
 // What the user typed himself must be right before anything starts; lines of files fail one by one.
 Status CheckTyped(const BenchPlan& plan) {
   for (const bench::SuiteCase& one : plan.cases) {
-    if (!one.origin.empty()) continue;
+    if (!one.origin.empty() || one.op) continue;
     ConvDesc desc = one.descriptor.desc;
     desc.src.layout = desc.dst.layout = plan.layout;
     const Result<ConvCost> cost = CostOf(desc);
@@ -146,6 +146,20 @@ Status TakeCases(const BenchOptions& options, BenchPlan& plan) {
   return CheckTyped(plan);
 }
 
+Status TakeThreadsAndPages(const BenchOptions& options, BenchPlan& plan) {
+  if (options.pin && options.no_pin) return NotAllowed("--no-pin", "", "only without --pin");
+  if (options.pin || options.no_pin) plan.pin = options.pin;
+  if (plan.pin && !options.versus.empty()) return NotAllowed("--pin, --no-pin", "", "only without --vs");
+  std::string allowed;
+  for (const bench::Pages pages :
+       {bench::Pages::kKept, bench::Pages::kFresh, bench::Pages::kPooled, bench::Pages::kHuge}) {
+    plan.pages = pages;
+    if (options.pages == bench::PagesName(pages)) return {};
+    allowed += (allowed.empty() ? "" : ", ") + std::string(bench::PagesName(pages));
+  }
+  return NotAllowed("--pages", options.pages, allowed);
+}
+
 Status TakeBudget(const std::string& text, BenchPlan& plan) {
   if (text.empty()) return {};
   const Result<double> budget = ParseDuration("--budget", text);
@@ -178,6 +192,7 @@ Result<BenchPlan> MakeBenchPlan(const BenchOptions& options) {
   Take(ParseInteger("--seed", options.seed, 0, std::numeric_limits<int64_t>::max()), plan.seed,
        status);
   if (!status.ok()) return status;
+  if (status = TakeThreadsAndPages(options, plan); !status.ok()) return status;
   if (status = TakeBudget(options.budget, plan); !status.ok()) return status;
   if (status = TakeBaseline(options.versus, plan); !status.ok()) return status;
   if (status = TakeCases(options, plan); !status.ok()) return status;

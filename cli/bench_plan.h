@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/cache_mode.h"
+#include "bench/pages.h"
 #include "bench/suite.h"
 #include "cli/time_budget.h"
 #include "kernels/conv/tile_choice.h"
@@ -26,6 +28,8 @@ struct BenchOptions {
   std::string plan = "model", wisdom;
   std::string mb, isa, algorithm, post_ops, tile, versus, filter, budget, json, csv, md, plot;
   std::string mode = "hot", sweep, base, shard;
+  std::string pages = "kept";
+  bool pin = false, no_pin = false;
   bool zip = false;
   bool quiet = false;
 };
@@ -36,6 +40,8 @@ struct BenchPlan {
   nlohmann::ordered_json sweep;         // of the report; null without --sweep
   std::vector<std::string> left_out;    // combinations of the sweep that are no valid problem
   std::vector<bench::CacheMode> modes{bench::CacheMode::kHot};
+  bench::Pages pages = bench::Pages::kKept;  // of operators' results
+  std::optional<bool> pin;                   // own workers, pinned or not; none: OpenMP
   Layout layout = Layout::kNhwc;
   std::vector<int> threads;
   Isa isa = Isa::kNone;             // cap of the process

@@ -37,6 +37,9 @@ BenchSession::BenchSession(const BenchPlan& plan, bool shows_table)
 
 Status BenchSession::Prepare() {
   table_.color = shows_table_ && ColorWanted();
+  const auto operators = std::count_if(plan_.cases.begin(), plan_.cases.end(),
+                                       [](const bench::SuiteCase& one) { return one.op != nullptr; });
+  if (operators > 0) table_.figure = operators == std::ssize(plan_.cases) ? "GB/s" : "GF|GB/s";
   if (plan_.baseline.empty()) return {};
   auto baseline = bench::MakeBaseline(plan_.baseline, plan_.isa);
   if (!baseline.ok()) return baseline.status();
@@ -109,6 +112,7 @@ bench::CaseOptions BenchSession::OptionsFor(int threads, bench::CacheMode mode, 
   options.budget_us = budget_us;
   options.seed = plan_.seed;
   options.stop = &Interrupted();
+  options.pages = plan_.pages;
   options.least_noise_floor = noise_floor_;
   return options;
 }
@@ -180,8 +184,22 @@ void BenchSession::MeasureAll(const std::vector<Item>& items) {
 }
 
 bench::CaseResult BenchSession::Measure(const Item& item, double share_us) {
-  bench::CaseRunner runner(OptionsFor(item.threads, item.mode, share_us), bounds_.get(), baseline_.get());
+  bench::CaseOptions options = OptionsFor(item.threads, item.mode, share_us);
+  options.pool = WorkersFor(item.threads);
+  bench::CaseRunner runner(options, bounds_.get(), baseline_.get());
   return runner.Run(*item.suite_case);
+}
+
+// Null: OpenMP.
+ParallelFor* BenchSession::WorkersFor(int threads) {
+  if (!plan_.pin) return nullptr;
+  if (workers_threads_ != threads) {
+    workers_.reset();
+    auto workers = WorkerPool::Create({.threads = threads, .pin = *plan_.pin});
+    if (workers.ok()) workers_ = std::move(workers).value();
+    workers_threads_ = threads;
+  }
+  return workers_.get();
 }
 
 bench::CaseResult BenchSession::LeaveOut(const Item& item, std::string reason) {

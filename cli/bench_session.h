@@ -18,6 +18,8 @@
 #include "cli/progress.h"
 #include "cli/roof_bounds.h"
 
+#include "rafter/threads.h"
+
 namespace rafter::cli {
 
 class BenchSession {
@@ -53,6 +55,7 @@ class BenchSession {
   void PrintHeading();
   void PrintThreads(int threads, bench::CacheMode mode);
   void Calibrate();
+  ParallelFor* WorkersFor(int threads);
   void CheckCold();
   void NoteBusy();
   void FinishEnvironment();
@@ -67,6 +70,8 @@ class BenchSession {
   bench::TableOptions table_;
   bench::Report report_;
   std::optional<bench::ColdCheck> cold_check_;
+  std::unique_ptr<WorkerPool> workers_;  // of the plan's --pin, for workers_threads_ threads
+  int workers_threads_ = 0;
   double noise_floor_ = 0;  // of the calibration
 };
 

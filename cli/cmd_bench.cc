@@ -28,6 +28,9 @@ constexpr const char* kExamples =
     "  rafter bench @vgg_19 --mb 1 --threads 1,2 --layout nchw16c --json vgg.json --md vgg.md\n"
     "  rafter bench @resnet_50 --mb 1 --post-ops residual_add+relu\n"
     "  rafter bench --sweep oc=16:256:16,kh=1,3 --base mb1ic64ih56oc64kh3ph1 --json sweep.json\n"
+    "  rafter bench @memory --vs onednn\n"
+    "  rafter bench eltwise:relu:1x64x56x56 eltwise:tanh:1x64x56x56 reorder:nchw-nhwc:1x64x56x56\n"
+    "  rafter bench scratch:8M --pages fresh\n"
     "  rafter bench layers.txt --filter conv3 --budget 90s --csv -\n"
     "\n"
     "Time is the median over samples of one call with warm caches; % is bound / time. Each case "
@@ -93,6 +96,10 @@ void AddOptions(CLI::App& command, BenchOptions& options) {
   value("--base", options.base, "DESC", "The problem that --sweep varies");
   command.add_flag("--zip", options.zip, "Walk the axes of a sweep side by side instead of combining them");
   value("--shard", options.shard, "K/N", "Only the K-th of N parts of the cases; see rafter merge");
+  value("--pages", options.pages, "KIND",
+        "Where operators' results lie: kept (default), or at each call fresh, pooled, huge pages");
+  command.add_flag("--pin", options.pin, "Own workers, each pinned to a core, instead of OpenMP");
+  command.add_flag("--no-pin", options.no_pin, "Own workers that the system may move");
   value("--seed", options.seed, "N", "Seed of the data and of the order of samples (default 1)");
   command.add_flag("--quiet", options.quiet, "No progress and no remarks on standard error");
 }

@@ -86,6 +86,19 @@ bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, Isa isa, int thread
           peak.disturbed};
 }
 
+bench::BoundResult RoofBounds::EndPass(const bench::PassBytes& bytes, Isa isa, int threads, double time_us) {
+  isa = RoofIsa(isa);
+  const roofline::Work work{0, bytes.load_bytes, bytes.store_bytes, bytes.in_place};
+  Result<roofline::Bound> bound = roofline::BoundOf(machine_, isa, threads, work, 0);
+  if (bound.ok() && bound->memory_us > kNearMemoryBound * time_us) {
+    MeasureBandwidthAt(bytes.in_place ? bound->bytes / 2 : bound->bytes, isa, threads);
+    bound = roofline::BoundOf(machine_, isa, threads, work, 0);
+  }
+  if (!bound.ok()) return {};
+  return {bound->bound_us,   roofline::BindingName(bound->binding), bound->compute_us, bound->memory_us,
+          bound->peak_gflops, false};
+}
+
 void RoofBounds::MeasureBandwidthAt(double footprint_bytes, Isa isa, int threads) {
   roofline::SweepOptions sweep;
   sweep.isa = isa;

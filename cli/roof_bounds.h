@@ -50,6 +50,7 @@ class RoofBounds : public bench::Bounds {
   void BeginCase(Isa isa, int threads) override;
   bench::BoundResult EndCase(const ConvCost& cost, Isa isa, int threads, double time_us,
                              bench::CacheMode mode) override;
+  bench::BoundResult EndPass(const bench::PassBytes& bytes, Isa isa, int threads, double time_us) override;
 
   std::vector<PeakSeries> series() const;
   // Bandwidths that were measured beside cases; a point each.
