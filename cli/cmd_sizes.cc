@@ -66,7 +66,7 @@ Status AppendSuite(const std::string& name, const std::string& mb, std::vector<T
     bench::OverrideBatch(*cases, *batch);
   }
   for (const bench::SuiteCase& one : *cases) {
-    if (!one.status.ok()) continue;
+    if (!one.status.ok() || one.op) continue;  // sizes of layers, not of operators
     const std::string text = bench::PrintDescriptor(one.descriptor.desc, bench::DescriptorForm::kShort);
     const std::string batch = one.descriptor.desc.n == 2 ? "mb2" : "";
     if (Status status = Append(batch + text, layers); !status.ok()) return status;
