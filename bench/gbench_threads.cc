@@ -1,8 +1,8 @@
 // bench/gbench_threads.cc: what a busy program on a worker's core costs a small convolution on two threads, own workers
 // and OpenMP. Times of single calls: the counters p50_us, p99_us and max_us are the result, not the mean.
 //
-// A worker that is kept from its CPU must not be waited for: the caller takes what no worker has begun. That mechanism is
-// tested in tests/runtime/worker_pool_test.cc.
+// A worker that is kept from its CPU must not be waited for: the caller takes what no worker has begun (tested in
+// tests/runtime/worker_pool_test.cc).
 #include <benchmark/benchmark.h>
 #include <sched.h>
 #include <signal.h>

@@ -58,13 +58,14 @@ Result<OpWork::Verified> OpWork::Verify() {
   return CompareResult();
 }
 
-Result<OpWork::Verified> OpWork::CompareResult() const {
+Result<OpWork::Verified> OpWork::CompareResult(double least_tolerance) const {
+  const double allowed = std::max(tolerance(), least_tolerance);
   Verified verified{result_floats_, 0};
   for (int64_t i = 0; i < result_floats_; ++i) {
     const float want = wanted_.data()[i], got = tensors_.dst[i];
     if (std::memcmp(&want, &got, sizeof want) == 0 || (std::isnan(want) && std::isnan(got))) continue;
     const double error = std::fabs(static_cast<double>(got) - static_cast<double>(want));
-    if (!(error <= tolerance() * (1 + std::fabs(static_cast<double>(want))))) {
+    if (!(error <= allowed * (1 + std::fabs(static_cast<double>(want))))) {
       return Status::Internal("wrong result: element " + std::to_string(i) + " is " + std::to_string(got) +
                               ", wanted " + std::to_string(want));
     }

@@ -59,8 +59,9 @@ class OpWork {
     double max_error = 0;
   };
   Result<Verified> Verify();
-  // Compares what lies in the kept result now with what Verify wanted: another library may have written it.
-  Result<Verified> CompareResult() const;
+  // Compares what lies in the kept result now with what Verify wanted: another library may have written it, for which
+  // `least_tolerance` is allowed at least.
+  Result<Verified> CompareResult(double least_tolerance = 0) const;
 
   const OpTraffic& traffic() const noexcept { return traffic_; }
   double flops() const noexcept { return flops_; }
