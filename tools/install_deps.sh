@@ -12,8 +12,8 @@ set -euo pipefail
 tools=(g++:g++ cmake:cmake ninja:ninja-build git:git python3:python3 pkg-config:pkg-config nm:binutils)
 libraries=(libxbyak-dev libbenchmark-dev libgtest-dev nlohmann-json3-dev libcli11-dev libfmt-dev
            libboost-math-dev)
-# rafter works without these: --vs onednn is then not available, reports have no charts, rebuilds are slower.
-optional=(libdnnl-dev libjs-chart.js ccache)
+# rafter works without these: --vs onednn is then not available, reports have no charts.
+optional=(libdnnl-dev libjs-chart.js)
 
 say() { printf 'install_deps: %s\n' "$*" >&2; }
 
