@@ -119,6 +119,22 @@ TEST(Duel, BudgetAndStopEndIt) {
   EXPECT_EQ(result.times[0].samples, 0);
 }
 
+TEST(Duel, WhatComesBeforeABatchIsNotTimed) {
+  FakeStopwatch watch;
+  int flushes = 0, calls = 0;
+  const std::vector<Work> contenders = {[&] { watch.now_us += 10, ++calls; }, [&] { watch.now_us += 20; }};
+  DuelOptions options;
+  options.sampling.budget_us = 1e5;
+  options.before = {[&] { watch.now_us += 500, ++flushes; }, [&] { watch.now_us += 500; }};
+  options.least_noise_floor = 0.015;
+  const DuelResult result = RunDuel(watch, contenders, options);
+  EXPECT_DOUBLE_EQ(result.times[0].median, 10);
+  EXPECT_EQ(result.times[0].inner, 1) << "one call per sample, however short";
+  EXPECT_EQ(calls, flushes + 1) << "nothing is warmed but the first call";
+  EXPECT_DOUBLE_EQ(result.comparisons[1].speedup, 2);
+  EXPECT_GE(result.noise_floor, 0.015);
+}
+
 TEST(Duel, Verdicts) {
   EXPECT_EQ(Judge(0.995, 1.005, 0), Verdict::kSame);
   EXPECT_EQ(Judge(1.002, 1.008, 0), Verdict::kSame);
