@@ -337,9 +337,11 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
       b.stages ? b.staged_channels / lanes : StripVecs(g, lanes, b.vectors[0].vecs, units, threads);
   b.strips = CeilDiv(b.vectors[0].vecs, b.strip_vecs);
   ChooseThreads(units, threads, b);
-  const double used = b.unit_threads * b.strip_threads;
-  b.predicted_us = PredictCycles(g, b, lanes, machine) / used / (machine.clock_ghz * 1000) +
-                   machine.call_us + (used > 1 ? machine.fork_join_us : 0);
+  const double alone = PredictCycles(g, b, lanes, machine) / (machine.clock_ghz * 1000);
+  double used = b.unit_threads * b.strip_threads;
+  // A small problem must not pay for waking threads.
+  if (alone < alone / used + machine.fork_join_us) used = b.unit_threads = b.strip_threads = 1;
+  b.predicted_us = alone / used + machine.call_us + (used > 1 ? machine.fork_join_us : 0);
   return b;
 }
 
