@@ -11,9 +11,10 @@
 //       * weights[g*OC/G+o][i][kh][kw]),  inputs outside the image count as zero and are never touched.
 // Output size: floor((in + pad - (dilation * (kernel - 1) + 1)) / stride) + 1 in each direction.
 //
-// The result has the same bits for any thread count, batch split and image size around the same window:
-// every sum runs over blocks of input channels, kernel rows, kernel columns, channels of the block,
-// starts from zero, and the bias is added last.
+// The result has the same bits for any thread count and batch split, and, with direct summation, for any image size
+// around the same window: every sum runs over blocks of input channels, kernel rows, kernel columns, channels of
+// the block, starts from zero, and the bias is added last. Algorithms that transform (see Accuracy) have tiles, so that
+// a window's bits also depend on where in the image it lies.
 #ifndef RAFTER_CONV_H_
 #define RAFTER_CONV_H_
 
@@ -23,6 +24,7 @@
 #include <span>
 #include <string>
 
+#include "rafter/cost.h"
 #include "rafter/cpu.h"
 #include "rafter/export.h"
 #include "rafter/memory_pool.h"
@@ -55,8 +57,10 @@ struct ConvDesc {
   PostOps post_ops{};  // applied in the order given
 };
 
-// Which arithmetic an algorithm may use. kStrict: only direct summation. kDefault: also algorithms with
-// a published error bound (none yet).
+// Which arithmetic an algorithm may use. kStrict: only direct summation. kDefault: also algorithms with a published
+// error bound (docs/accuracy.md): Winograd's, "winograd_f4", "winograd_f2", "winograd_f4x2", "winograd_f2x4", for
+// kernels of 3x3, 1x3 and 3x1 with stride 1. There NaN, infinity and values beyond about 1e36 reach all outputs of the
+// tiles (at most 4x4) whose inputs contain them, not only the outputs whose taps touch them.
 enum class Accuracy : uint8_t { kDefault, kStrict };
 
 // How the algorithm is chosen. kModel: by predicted times (and wisdom, see rafter/wisdom.h). kMeasure:
@@ -72,7 +76,7 @@ struct ConvOptions {
   Accuracy accuracy = Accuracy::kDefault;
   // Name of the only algorithm to be tried ("direct", "pointwise", "depthwise", "splitk", "grouped",
   // "widthwise", "gemm", "reference", …: `rafter list` prints all; a name also allows the form of the algorithm
-  // behind a change of layout, "direct+reorder"); empty: the cheapest. kUnsupported when it refuses the
+  // behind a change of layout, "direct+reorder", and "winograd" each of its tiles); empty: the cheapest. kUnsupported when it refuses the
   // problem, kInvalidArgument for an unknown name (the message lists all).
   std::string algorithm{};
   Planning plan = Planning::kModel;
@@ -148,6 +152,8 @@ class RAFTER_EXPORT Conv {
   const std::string& kernel_name() const noexcept;
   // The instruction set that the kernels use; kNone for the reference.
   Isa isa() const noexcept;
+  // What the algorithm itself computes and moves, where it is no direct sum; see rafter/cost.h.
+  AlgorithmWork work() const noexcept;
   // Threads that Run uses when nothing limits it.
   int threads() const noexcept;
   // Every algorithm with "chosen", its predicted time, or the reason why it refused; tiles, order of the

@@ -4,11 +4,12 @@
 
 #include <cstdint>
 
-#include "rafter/conv.h"
 #include "rafter/export.h"
 #include "rafter/status.h"
 
 namespace rafter {
+
+struct ConvDesc;
 
 // 1 FLOP = one addition or one multiplication; a fused multiply-add counts 2.
 struct ConvCost {
@@ -25,6 +26,16 @@ struct ConvCost {
   double bytes = 0;          // the sum
   double footprint_bytes = 0;// all tensors whole: src, dst, weights, bias, residuals
   double intensity = 0;      // flops_valid / bytes, FLOP/byte
+};
+
+// What the algorithm of a plan itself computes and moves, where it does something else than a direct sum. Never to be
+// mixed with the problem's cost: FLOPs of ConvCost divided by a time are effective FLOP/s, which may exceed any peak.
+struct AlgorithmWork {
+  bool transforms = false;  // false: a direct sum; ConvCost is all there is to say
+  double flops = 0;         // transforms included; a fused multiply-add counts 2
+  double load_bytes = 0, store_bytes = 0;  // compulsory traffic with the weights as they are packed
+  double intermediate_bytes = 0;           // written and read again in between
+  double block_bytes = 0;                  // of intermediates that are in use at a time
 };
 
 // Exact and cheap (no loop over the image). kInvalidArgument as in Conv::Create.

@@ -224,6 +224,7 @@ const std::string& Conv::kernel_name() const noexcept {
   return impl_->decision.plan->kernel_name();
 }
 Isa Conv::isa() const noexcept { return impl_->decision.plan->isa(); }
+AlgorithmWork Conv::work() const noexcept { return impl_->decision.plan->work(); }
 int Conv::threads() const noexcept { return impl_->threads; }
 
 std::string Conv::Explain() const try {

@@ -21,6 +21,7 @@
 #include "kernels/conv/splitk/splitk.h"
 #include "kernels/conv/via_nhwc.h"
 #include "kernels/conv/widthwise/widthwise.h"
+#include "kernels/conv/winograd/winograd.h"
 #include "kernels/conv/wisdom.h"
 
 namespace rafter {
@@ -34,6 +35,14 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"grouped", grouped::Consider, grouped::MakePlan},
     {"widthwise", widthwise::Consider, widthwise::MakePlan},
     {"gemm", gemm::Consider, gemm::MakePlan},
+    {winograd::kFourName, winograd::ConsiderRow<winograd::kFourTile>,
+     winograd::MakePlanRow<winograd::kFourName, winograd::kFourTile>, true},
+    {winograd::kTwoName, winograd::ConsiderRow<winograd::kTwoTile>,
+     winograd::MakePlanRow<winograd::kTwoName, winograd::kTwoTile>, true},
+    {winograd::kFourTwoName, winograd::ConsiderRow<winograd::kFourTwoTile>,
+     winograd::MakePlanRow<winograd::kFourTwoName, winograd::kFourTwoTile>, true},
+    {winograd::kTwoFourName, winograd::ConsiderRow<winograd::kTwoFourTile>,
+     winograd::MakePlanRow<winograd::kTwoFourName, winograd::kTwoFourTile>, true},
     {"pointwise+reorder", via_nhwc::ConsiderRow<pointwise::Consider>,
      via_nhwc::MakePlanRow<pointwise::MakePlan>},
     {"direct+reorder", via_nhwc::ConsiderRow<direct::Consider>,
@@ -46,10 +55,12 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"reference", reference::Consider, reference::MakePlan},
 };
 
-// A forced "direct" also allows "direct+reorder": the same kernels behind a change of layout.
+// A forced "direct" also allows "direct+reorder": the same kernels behind a change of layout; "winograd" allows
+// every tile: "winograd_f4".
 bool Matches(std::string_view name, std::string_view forced) {
-  return name == forced ||
-         (name.starts_with(forced) && name.substr(forced.size()) == "+reorder");
+  if (!name.starts_with(forced)) return false;
+  const std::string_view rest = name.substr(forced.size());
+  return rest.empty() || rest == "+reorder" || rest.starts_with("_f");
 }
 
 Status UnknownName(std::span<const ConvAlgorithm> table, std::string_view name) {
@@ -71,7 +82,7 @@ bool Usable(const Consideration& candidate) {
 Consideration* Cheapest(std::vector<Consideration>& considered) {
   Consideration* best = nullptr;
   for (Consideration& candidate : considered) {
-    if (!Usable(candidate)) continue;
+    if (!Usable(candidate) || candidate.left_out) continue;
     if (best == nullptr || candidate.offer.predicted_us < best->offer.predicted_us) {
       best = &candidate;
     }
@@ -101,6 +112,7 @@ class Chooser {
   Status ByMeasurement();
   Status ByModel();
 
+  void SettleTransforms();
   bool any_considered() const { return !decision_.considered.empty(); }
   bool decided() const { return decision_.plan != nullptr; }
   Result<Decision> Take();
@@ -199,11 +211,43 @@ Status Chooser::ByMeasurement() {
   return {};
 }
 
+// Whether an algorithm with other bits wins, asked about one image on one thread, so that batch and threads do not
+// change results; the losing side is left out. Nothing to do where there is one side only.
+void Chooser::SettleTransforms() {
+  if (forced_) return;
+  bool any = false;
+  for (const Consideration& candidate : decision_.considered) {
+    any = any || (candidate.algorithm->transforms && Usable(candidate));
+  }
+  if (!any) return;
+  ConvProblem problem = problem_;
+  problem.desc.n = 1;
+  PlanContext context = context_;
+  context.threads = 1;
+  const Consideration* best = nullptr;
+  double best_us = 0;
+  for (const Consideration& candidate : decision_.considered) {
+    if (!Usable(candidate)) continue;
+    const Offer offer = candidate.algorithm->consider(problem, context);
+    if (!offer.refusal.empty() || (best != nullptr && offer.predicted_us >= best_us)) continue;
+    best = &candidate;
+    best_us = offer.predicted_us;
+  }
+  if (best == nullptr) return;
+  for (Consideration& candidate : decision_.considered) {
+    candidate.left_out = best->algorithm->transforms ? &candidate != best : candidate.algorithm->transforms;
+  }
+}
+
 Status Chooser::ByModel() {
+  SettleTransforms();
   while (Consideration* best = Cheapest(decision_.considered)) {
     Result<PlanPtr> plan = MakePlan(*best);
     if (!plan.ok()) return plan.status();
-    if (*plan == nullptr) continue;
+    if (*plan == nullptr) {
+      for (Consideration& candidate : decision_.considered) candidate.left_out = false;
+      continue;
+    }
     Choose(*best, std::move(plan).value(), ChosenBy::kModel);
     return {};
   }

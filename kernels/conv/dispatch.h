@@ -26,6 +26,7 @@ struct Consideration {
   Offer offer;
   std::string
       failure;  // why making the plan failed although the algorithm accepted; empty otherwise
+  bool left_out = false;  // not for this problem, so that batch and threads do not change results
   bool chosen = false;
   ChosenBy chosen_by = ChosenBy::kModel;  // valid when chosen
   double measured_us = 0;  // now, or when the wisdom was found; 0: never

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <string>
@@ -21,6 +22,16 @@ Status Damaged(const std::string& what) {
   return Status::InvalidArgument("packed weights: " + what);
 }
 
+bool IsKnown(uint32_t format) {
+  constexpr PackedFormat kKnown[] = {PackedFormat::kPlain,        PackedFormat::kPanels,
+                                     PackedFormat::kWidthwise,    PackedFormat::kDepthwise,
+                                     PackedFormat::kSplitK,       PackedFormat::kGrouped,
+                                     PackedFormat::kGemm,         PackedFormat::kWinogradTwo,
+                                     PackedFormat::kWinogradFour, PackedFormat::kWinogradFourTwo,
+                                     PackedFormat::kWinogradTwoFour};
+  return std::find(std::begin(kKnown), std::end(kKnown), static_cast<PackedFormat>(format)) != std::end(kKnown);
+}
+
 // Everything that can be said without knowing the plan; Run compares the rest with its own header.
 Status CheckHeader(const PackedHeader& header, size_t total_bytes) {
   if (header.magic != PackedHeader::kMagic) return Damaged("bytes of something else (wrong magic)");
@@ -28,13 +39,8 @@ Status CheckHeader(const PackedHeader& header, size_t total_bytes) {
     return Damaged("version " + std::to_string(header.version) +
                    ", allowed: " + std::to_string(PackedHeader{}.version));
   }
-  if (header.format != static_cast<uint32_t>(PackedFormat::kPlain) &&
-      header.format != static_cast<uint32_t>(PackedFormat::kPanels) &&
-      header.format != static_cast<uint32_t>(PackedFormat::kWidthwise) &&
-      header.format != static_cast<uint32_t>(PackedFormat::kDepthwise) &&
-      header.format != static_cast<uint32_t>(PackedFormat::kSplitK) &&
-      header.format != static_cast<uint32_t>(PackedFormat::kGrouped)) {
-    return Damaged("format " + std::to_string(header.format) + " is unknown, allowed: 1 to 4, 6 and 7");
+  if (!IsKnown(header.format)) {
+    return Damaged("format " + std::to_string(header.format) + " is unknown, allowed: 1 to 4, 6, 7, 9, 16 to 19");
   }
   if (header.groups < 1 || header.ic_g < 1 || header.oc_g < 1 || header.kh < 1 || header.kw < 1) {
     return Damaged("a size in the header is not positive");

@@ -12,6 +12,7 @@
 #include "kernels/conv/refusal.h"
 #include "kernels/conv/tile_choice.h"
 #include "rafter/conv.h"
+#include "rafter/cost.h"
 #include "runtime/machine_model.h"
 
 namespace rafter {
@@ -28,7 +29,8 @@ struct PackedHeader {
   uint64_t checksum = 0;      // FNV-1a of the payload, in 8-byte words
 };
 enum class PackedFormat : uint32_t {
-  kPlain = 1, kPanels = 2, kWidthwise = 3, kDepthwise = 4, kSplitK = 6, kGrouped = 7, kGemm = 9
+  kPlain = 1, kPanels = 2, kWidthwise = 3, kDepthwise = 4, kSplitK = 6, kGrouped = 7, kGemm = 9,
+  kWinogradTwo = 16, kWinogradFour = 17, kWinogradFourTwo = 18, kWinogradTwoFour = 19
 };
 inline constexpr size_t kPackedPayloadOffset = 128;  // a multiple of the cache line
 static_assert(sizeof(PackedHeader) <= kPackedPayloadOffset);
@@ -84,6 +86,8 @@ class ConvPlan {
   // Fills the payload (zeroed before). `oihw` dense, `bias` of oc values or null.
   virtual void Pack(const float* oihw, const float* bias, float* payload) const noexcept = 0;
   virtual void Run(const ConvCall& call) const noexcept = 0;
+  // What the algorithm itself computes and moves, where that differs from the problem's own cost.
+  virtual AlgorithmWork work() const noexcept { return {}; }
   // Facts for Explain: tile, order, blocking; one per line, "name: value".
   virtual std::string Describe() const = 0;
 };
@@ -110,6 +114,8 @@ struct ConvAlgorithm {
   const char* name;
   Offer (*consider)(const ConvProblem&, const PlanContext&);
   Result<std::unique_ptr<ConvPlan>> (*make_plan)(const ConvProblem&, const PlanContext&);
+  // Its results have other bits than those of a direct sum, so that batch and threads must not decide about it.
+  bool transforms = false;
 };
 
 }  // namespace rafter

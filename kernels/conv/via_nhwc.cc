@@ -82,6 +82,7 @@ class Plan final : public ConvPlan {
     inner_->Pack(oihw, bias, payload);
   }
   void Run(const ConvCall& call) const noexcept override;
+  AlgorithmWork work() const noexcept override { return inner_->work(); }
   std::string Describe() const override;
 
  private:

@@ -98,6 +98,7 @@ void CheckRun(const FuzzCase& fuzz_case, Isa isa, const char* algorithm) {
   }
   testing::ConvTester tester(fuzz_case.desc);
   tester.Algorithm(algorithm)
+      .Transforms()
       .Threads(fuzz_case.threads)
       .Bias(fuzz_case.with_bias)
       .Seed(fuzz_case.seed);
@@ -114,7 +115,7 @@ void RunOne(const uint8_t* data, size_t size) {
   for (const Isa isa : testing::TestedIsas()) {
     const testing::ScopedMaxIsa cap(isa);
     for (const char* algorithm :
-         {"", "direct", "pointwise", "widthwise", "gemm", "direct+reorder", "splitk", "grouped"})
+         {"", "direct", "pointwise", "widthwise", "gemm", "direct+reorder", "splitk", "grouped", "winograd"})
       CheckRun(fuzz_case, isa, algorithm);
   }
 }

@@ -7,7 +7,7 @@
 //
 // Run creates the plan, fills the tensors, runs twice (data ending at a guard page, then starting
 // behind one) and checks: every output (of large problems at least 4,096 and the borders) lies
-// within the bound of tolerance.h, which is exact for integer data; lanes behind the last channel
+// within the bound of tolerance.h, which is exact for integer data (unless the algorithm transforms: Winograd); lanes behind the last channel
 // are zero; memory between the slices of dst is untouched; the two runs agree in every bit; nothing
 // else was read or written.
 #ifndef RAFTER_TESTS_SUPPORT_CONV_TESTER_H_
@@ -31,8 +31,11 @@ class ConvTester {
  public:
   explicit ConvTester(ConvDesc desc) : desc_(std::move(desc)) {}
 
-  // The only algorithm to be tried (default: the cheapest).
+  // The only algorithm to be tried (default: the cheapest that sums directly; see Transforms).
   ConvTester& Algorithm(std::string name) { return Set(algorithm_, std::move(name)); }
+  // Also algorithms that transform may be chosen. Their outputs lie within the bound of the magnitudes around them;
+  // outputs near NaN or infinity are not looked at.
+  ConvTester& Transforms() { return Set(accuracy_, Accuracy::kDefault); }
   // Caps the instruction set during Run and lifts every cap afterwards (default: whatever is in
   // force).
   ConvTester& MaxIsa(Isa isa) { return Set(max_isa_, std::optional<Isa>(isa)); }
@@ -64,6 +67,7 @@ class ConvTester {
 
   ConvDesc desc_;
   std::string algorithm_;
+  Accuracy accuracy_ = Accuracy::kStrict;
   std::optional<Isa> max_isa_;
   int threads_ = 1;
   ParallelFor* pool_ = nullptr;

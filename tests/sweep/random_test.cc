@@ -38,6 +38,21 @@ TEST(Random, IntegersAreExact) { Sweep(DataKind::kInteger, true, 3000); }
 TEST(Random, RealsWithinTheBoundOfTheirSum) { Sweep(DataKind::kReal, false, 1500); }
 TEST(Random, NanInfinityAndDenormalsReachTheirOutputsOnly) { Sweep(DataKind::kSpecials, true, 1500); }
 
+// The library's own choice, algorithms with a published error bound included.
+TEST(Random, WhateverIsChosen) {
+  ForEachIsa([](Isa) {
+    Random random(23);
+    for (int64_t i = 0; i < FromEnvironment("RAFTER_SWEEP_CASES", 500); ++i) {
+      RandomDescLimits limits;
+      limits.max_channels_g = 48, limits.max_kernel = 3, limits.max_stride = 1, limits.max_image = 24;
+      const ConvDesc desc = RandomDesc(random, limits);
+      ASSERT_TRUE(ConvTester(desc).Transforms().Data(DataKind::kReal).Seed(static_cast<uint64_t>(i))
+                      .Threads(1 + static_cast<int>(i % 8)).Run())
+          << "case " << i;
+    }
+  });
+}
+
 // Longer rows and wider kernels than the sweep over all layouts has, in the layout that widthwise is for.
 TEST(Random, Widthwise) {
   for (const DataKind data : {DataKind::kInteger, DataKind::kSpecials}) {

@@ -1,0 +1,161 @@
+// kernels/conv/winograd/blocking.cc: see blocking.h.
+#include "kernels/conv/winograd/blocking.h"
+
+#include <algorithm>
+
+#include "kernels/conv/winograd/tuning.h"
+
+namespace rafter::winograd {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float), kLineFloats = 16;
+
+int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// One decision: the problem with the costs that several choices need.
+class Chooser {
+ public:
+  Chooser(const ConvProblem& problem, const Geometry& g, const PackLayout& layout, const jit::IsaInfo& isa,
+          const PlanContext& context);
+
+  Blocking Choose();
+
+ private:
+  void ChooseBlocks(Blocking& b) const;
+  void ChooseThreads(Blocking& b) const;
+  // Cycles on one thread.
+  double ProductCycles(int64_t tiles) const;
+  double TransformCycles() const;
+  double StreamCycles() const;
+  double Cycles(const Blocking& b) const;
+
+  const ConvProblem& problem_;
+  const Geometry& g_;
+  const PackLayout& layout_;
+  const jit::IsaInfo& isa_;
+  const MachineModel& machine_;
+  const int threads_;
+  const double weights_;  // bytes, of one group
+};
+
+Chooser::Chooser(const ConvProblem& problem, const Geometry& g, const PackLayout& layout, const jit::IsaInfo& isa,
+                 const PlanContext& context)
+    : problem_(problem),
+      g_(g),
+      layout_(layout),
+      isa_(isa),
+      machine_(*context.machine),
+      threads_(context.threads),
+      weights_(static_cast<double>(layout.group_floats) * kFloat) {}
+
+// The products of a block: for each position, `tiles` x output channels.
+double Chooser::ProductCycles(int64_t tiles) const {
+  double cycles = 0;
+  for (const PanelRun& run : layout_.runs) {
+    const int64_t parts = CeilDiv(tiles, MaxTiles(run.vecs, isa_));
+    const double px = static_cast<double>(tiles) / static_cast<double>(parts), vecs = run.vecs;
+    const double loads = (px + vecs) / machine_.load_ports;
+    const double step =
+        std::max({px * vecs / machine_.fma_pipes, loads, static_cast<double>(machine_.fma_latency)}) +
+        kLoadCost * loads;
+    const double tile = static_cast<double>(layout_.ic_g) * step + kProductCycles + px * vecs * kAccumulatorCycles;
+    cycles += static_cast<double>(run.panels * parts) * tile;
+  }
+  return cycles * g_.shape.positions();
+}
+
+// Of all tiles of a group.
+double Chooser::TransformCycles() const {
+  const double vector_cost = isa_.num_vecs >= 32 ? kTransformCycles32 : kTransformCycles16;
+  const double per_vector = vector_cost * g_.shape.positions();
+  const auto cost = [](Layout layout) { return layout == Layout::kNhwc ? 1.0 : kStripCost; };
+  const auto in = static_cast<double>(CeilDiv(layout_.ic_g, layout_.lanes)), out = static_cast<double>(layout_.vecs);
+  const double tile = in * per_vector * cost(problem_.desc.src.layout) +
+                      out * (per_vector + kOutputCycles * g_.shape.outputs()) * cost(problem_.desc.dst.layout) +
+                      2 * kTileCallCycles;
+  return static_cast<double>(g_.tiles) * tile;
+}
+
+// Reading the weights of a group once; 0 where they stay in L2.
+double Chooser::StreamCycles() const {
+  if (weights_ <= static_cast<double>(machine_.l2_bytes) * kPrefetchL2Share) return 0;
+  const bool in_l3 = weights_ * static_cast<double>(layout_.groups) <= static_cast<double>(machine_.l3_bytes) * kL3Share;
+  return weights_ / (in_l3 ? machine_.l3_bytes_per_cycle * kL3Overlap : machine_.dram_bytes_per_cycle * kDramOverlap);
+}
+
+double Chooser::Cycles(const Blocking& b) const {
+  const double block = std::max(ProductCycles(std::max<int64_t>(b.max_tiles, 1)), StreamCycles());
+  return static_cast<double>(layout_.groups) * (static_cast<double>(b.blocks) * block + TransformCycles());
+}
+
+void Chooser::ChooseBlocks(Blocking& b) const {
+  const double tile_bytes = g_.shape.positions() * static_cast<double>(kFloat) *
+                            static_cast<double>(layout_.ic_g + layout_.vecs * layout_.lanes);
+  int64_t most = std::clamp(static_cast<int64_t>(static_cast<double>(machine_.l2_bytes) * kL2Share / tile_bytes),
+                            kLeastTiles, kMostTiles);
+  if (weights_ > static_cast<double>(machine_.l3_bytes) * kL3Share) most = kMostTiles;
+  b.prefetches_weights = weights_ > static_cast<double>(machine_.l2_bytes) * kPrefetchL2Share;
+  // Rows of NCHW are transposed whole where they fit.
+  const bool by_rows = problem_.desc.dst.layout == Layout::kNchw && g_.tiles_w <= most;
+  b.grain = by_rows ? g_.tiles_w : 1;
+  b.units = g_.tiles / b.grain;
+  b.blocks = std::max<int64_t>(1, CeilDiv(b.units, std::max<int64_t>(1, most / b.grain)));
+}
+
+// Whole blocks to each thread, or, where these would be too small, a share of each block's tiles and channels.
+void Chooser::ChooseThreads(Blocking& b) const {
+  const double us = b.predicted_us;
+  if (threads_ <= 1 || us / threads_ + kTeamCost * machine_.fork_join_us >= us) return;
+  b.threads = threads_;
+  const int64_t items = b.blocks * layout_.groups;
+  if (items >= 4 * threads_ || items % threads_ == 0) return;
+  const int64_t blocks = CeilDiv(CeilDiv(items, threads_) * threads_, layout_.groups);
+  const bool in_l3 = weights_ <= static_cast<double>(machine_.l3_bytes) * kL3Share;
+  if (blocks <= b.units && in_l3 && g_.tiles / blocks >= kLeastTilesPerThread) {
+    b.blocks = blocks;
+  } else {
+    b.shares_blocks = layout_.vecs >= 2 * threads_;
+  }
+}
+
+Blocking Chooser::Choose() {
+  Blocking b;
+  ChooseBlocks(b);
+  b.max_tiles = CeilDiv(b.units, b.blocks) * b.grain;
+  const double us_per_cycle = 1 / (machine_.clock_ghz * 1000);
+  b.predicted_us = Cycles(b) * us_per_cycle;
+  ChooseThreads(b);
+  b.max_tiles = CeilDiv(b.units, b.blocks) * b.grain;
+  b.predicted_us = Cycles(b) * us_per_cycle / b.threads + machine_.call_us;
+  if (b.threads > 1) b.predicted_us += machine_.fork_join_us * (b.shares_blocks ? 2.0 * static_cast<double>(b.blocks) : 1);
+  return b;
+}
+
+}  // namespace
+
+Geometry Geometry::Of(const ConvProblem& problem, TileShape shape) {
+  Geometry g;
+  g.shape = shape;
+  g.tiles_h = CeilDiv(problem.oh, shape.out_h());
+  g.tiles_w = CeilDiv(problem.ow, shape.out_w());
+  g.tiles = problem.desc.n * g.tiles_h * g.tiles_w;
+  return g;
+}
+
+Rows LayOutRows(int64_t tiles, int64_t channels, int lanes) {
+  Rows rows;
+  rows.tile = CeilDiv(channels, lanes) * lanes;
+  if (rows.tile % (4 * kLineFloats) == 0) rows.tile += kLineFloats;
+  int64_t lines = CeilDiv(tiles * rows.tile, kLineFloats);
+  if (lines % 2 == 0) ++lines;
+  rows.position = lines * kLineFloats;
+  return rows;
+}
+
+Blocking ChooseBlocking(const ConvProblem& problem, const Geometry& g, const PackLayout& layout,
+                        const jit::IsaInfo& isa, const PlanContext& context) {
+  return Chooser(problem, g, layout, isa, context).Choose();
+}
+
+}  // namespace rafter::winograd

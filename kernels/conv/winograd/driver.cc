@@ -1,0 +1,139 @@
+// kernels/conv/winograd/driver.cc: executes a WinogradPlan.
+//
+//   for each group
+//     for each block of tiles               V and M of a block stay in L2, as a rule
+//       input transform                     src -> V[position][tile][input channel]
+//       product, position by position       V -> M[position][tile][output channel]; weights are read front to back
+//       output transform                    M -> dst
+//
+// Threads take whole blocks, or, where there are few tiles, share a block: first its tiles, then the panels of
+// output channels.
+#include <algorithm>
+
+#include "kernels/conv/winograd/worker.h"
+#include "runtime/parallel.h"
+#include "runtime/work_shares.h"
+
+namespace rafter::winograd {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+}  // namespace
+
+Worker::Worker(const WinogradPlan& plan, const ConvCall& call, const Buffers& buffers)
+    : plan_(plan), problem_(plan.problem_), geometry_(plan.geometry_), shape_(plan.geometry_.shape), call_(call),
+      buffers_(buffers), lanes_(plan.layout_.lanes) {}
+
+void Worker::TransformInputs(Range block, Range mine) {
+  const bool by_vectors = plan_.by_vectors(problem_.desc.src.layout);
+  ForEachRun(block, mine, kStripTiles, [&](const TileRun& run) {
+    if (by_vectors) {
+      TransformVectors(run);
+    } else {
+      TransformPixels(run);
+    }
+  });
+}
+
+void Worker::Multiply(int64_t tiles, Range vecs) {
+  const PackLayout& layout = plan_.layout_;
+  for (size_t r = 0; r < layout.runs.size(); ++r) {
+    const PanelRun& run = layout.runs[r];
+    const int64_t begin = std::max<int64_t>(vecs.begin - run.first_vec, 0) / run.vecs;
+    const int64_t end = std::min(vecs.end - run.first_vec, run.panels * run.vecs) / run.vecs;
+    if (begin >= end) continue;
+    const ProductCut& cut = plan_.Cut(r, tiles);
+    const int64_t panel = layout.ic_g * run.vecs * lanes_;
+    ProductArgs args;
+    args.v = buffers_.v;
+    args.u = call_.weights + layout.weights(group_, run.first_vec) + begin * panel;
+    args.m = buffers_.m + (run.first_vec + begin * run.vecs) * lanes_;
+    args.positions = shape_.positions();
+    args.panels = end - begin;
+    args.wide = cut.wide, args.narrow = cut.narrow;
+    args.k_by_4 = layout.ic_g / 4, args.k_rest = layout.ic_g % 4;
+    args.v_row = plan_.v_rows_.tile * kFloat, args.v_plane = plan_.v_rows_.position * kFloat;
+    args.m_row = plan_.m_rows_.tile * kFloat, args.m_plane = plan_.m_rows_.position * kFloat;
+    args.u_panel = panel * kFloat;
+    args.u_skip = (run.panels - (end - begin)) * panel * kFloat;
+    cut.kernel(&args);
+  }
+}
+
+void Worker::TransformOutputs(Range block, Range vecs) {
+  const Layout layout = problem_.desc.dst.layout;
+  ForEachRun(block, block, kStripTiles, [&](const TileRun& run) {
+    if (!plan_.by_vectors(layout)) {
+      StorePixels(run, vecs);
+      return;
+    }
+    for (int64_t vec = vecs.begin; vec < vecs.end; ++vec) {
+      if (plan_.vectors_lie_together(layout)) {
+        StoreVector(run, vec);
+      } else {
+        StoreThroughStrip(run, vec);
+      }
+    }
+  });
+}
+
+void WinogradPlan::Run(const ConvCall& call) const noexcept {
+  if (geometry_.tiles == 0) return;
+  const int threads = std::max(1, std::min(call.threads, blocking_.threads));
+  auto* scratch = reinterpret_cast<float*>(call.scratch);
+  const int64_t intermediates = v_floats_ + m_floats_;
+  const auto buffers = [&](int thread) {
+    const int64_t copy = blocking_.shares_blocks ? 0 : thread, copies = blocking_.shares_blocks ? 1 : blocking_.threads;
+    float* v = scratch + copy * intermediates;
+    return Buffers{v, v + v_floats_, scratch + copies * intermediates + thread * stage_floats_};
+  };
+  if (!blocking_.shares_blocks || threads == 1) {
+    WorkShares shares(layout_.groups * blocking_.blocks, threads);
+    RunOnThreads(*call.pool, threads, [&](int thread, int) {
+      Worker worker(*this, call, buffers(thread));
+      for (Range items = shares.Take(thread); items.begin < items.end; items = shares.Take(thread)) {
+        for (int64_t item = items.begin; item < items.end; ++item) {
+          const Range block = blocking_.Tiles(item % blocking_.blocks);
+          worker.SetGroup(item / blocking_.blocks);
+          worker.TransformInputs(block, block);
+          worker.Multiply(block.end - block.begin, {0, layout_.vecs});
+          worker.TransformOutputs(block, {0, layout_.vecs});
+        }
+      }
+    });
+    return;
+  }
+  for (int64_t item = 0; item < layout_.groups * blocking_.blocks; ++item) {
+    const Range block = blocking_.Tiles(item % blocking_.blocks);
+    const int64_t tiles = block.end - block.begin;
+    RunOnThreads(*call.pool, threads, [&](int thread, int team) {
+      Worker worker(*this, call, buffers(thread));
+      worker.SetGroup(item / blocking_.blocks);
+      const Range part = SplitRange(tiles, team, thread);
+      worker.TransformInputs(block, {block.begin + part.begin, block.begin + part.end});
+    });
+    RunOnThreads(*call.pool, threads, [&](int thread, int team) {
+      Worker worker(*this, call, buffers(thread));
+      worker.SetGroup(item / blocking_.blocks);
+      const Range vecs{FirstVector(team, thread), FirstVector(team, thread + 1)};
+      if (vecs.begin >= vecs.end) return;
+      worker.Multiply(tiles, vecs);
+      worker.TransformOutputs(block, vecs);
+    });
+  }
+}
+
+// Where a thread's share of the output channels begins: at a panel.
+int64_t WinogradPlan::FirstVector(int team, int thread) const {
+  const int64_t wanted = thread >= team ? layout_.vecs : layout_.vecs * thread / team;
+  for (const PanelRun& run : layout_.runs) {
+    if (wanted >= run.first_vec + run.panels * run.vecs) continue;
+    const int64_t panel = (wanted - run.first_vec + run.vecs / 2) / run.vecs;
+    return run.first_vec + panel * run.vecs;
+  }
+  return layout_.vecs;
+}
+
+}  // namespace rafter::winograd

@@ -1,0 +1,235 @@
+// kernels/conv/winograd/plan.cc: decides everything and gets the kernels.
+#include "kernels/conv/winograd/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/conv/winograd/emitter.h"
+#include "kernels/conv/winograd/winograd.h"
+
+namespace rafter::winograd {
+
+namespace {
+
+constexpr int64_t kFloat = sizeof(float), kLineFloats = 16;
+
+int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+
+}  // namespace
+
+WinogradPlan::WinogradPlan(const char* algorithm, const ConvProblem& problem, TileShape shape,
+                           const PlanContext& context)
+    : algorithm_(algorithm),
+      problem_(problem),
+      isa_(jit::GetIsaInfo(context.isa)),
+      geometry_(Geometry::Of(problem, shape)),
+      layout_(LayOut(problem, shape, isa_)),
+      blocking_(ChooseBlocking(problem, geometry_, layout_, isa_, context)) {}
+
+Result<std::unique_ptr<ConvPlan>> WinogradPlan::Make(const char* algorithm, const ConvProblem& problem,
+                                                     TileShape shape, const PlanContext& context) {
+  std::unique_ptr<WinogradPlan> plan(new WinogradPlan(algorithm, problem, shape, context));
+  if (Status status = plan->GetKernels(); !status.ok()) return status;
+  plan->LayOutScratch();
+  plan->CopyPostOps();
+  return std::unique_ptr<ConvPlan>(std::move(plan));
+}
+
+template <typename Function, typename Spec>
+Status WinogradPlan::Keep(const Spec& spec, Function*& function) {
+  Result<jit::KernelPtr> made = GetKernel(spec);
+  if (!made.ok()) return made.status();
+  kernels_.push_back(std::move(made).value());
+  function = kernels_.back()->entry<Function>();
+  return {};
+}
+
+Status WinogradPlan::GetKernels() {
+  const TileShape& shape = geometry_.shape;
+  if (Status status = GetProductKernels(); !status.ok()) return status;
+  InputSpec input{isa_.isa, shape.rows, shape.columns, false};
+  if (Status status = Keep(input, input_); !status.ok()) return status;
+  if (!by_vectors(problem_.desc.src.layout)) {
+    input.scattered = true;
+    if (Status status = Keep(input, input_scattered_); !status.ok()) return status;
+    zeros_.assign(static_cast<size_t>(problem_.ic_g), 0.0f);
+  }
+  if (Status status = GetOutputKernels(); !status.ok()) return status;
+  if (problem_.desc.src.layout != Layout::kNchw && problem_.desc.dst.layout != Layout::kNchw) return {};
+  for (int rows = 1; rows <= reorder::kTransposeRows; ++rows) {
+    Result<jit::KernelPtr> made = reorder::GetTransposeKernel(rows);
+    if (!made.ok()) return made.status();
+    kernels_.push_back(std::move(made).value());
+    transpose_[rows] = kernels_.back()->entry<reorder::TransposeFunction>();
+  }
+  return {};
+}
+
+Status WinogradPlan::GetOutputKernels() {
+  const TileShape& shape = geometry_.shape;
+  OutputSpec spec{isa_.isa, shape.rows, shape.columns, Tail::kNone, 0, 0};
+  const PostOps& ops = problem_.desc.post_ops;
+  for (size_t i = 0; i < ops.size(); ++i) spec.post_ops |= static_cast<uint64_t>(ops[i].kind) << (8 * i);
+  if (Status status = Keep(spec, output_); !status.ok()) return status;
+  const int64_t rest = problem_.oc_g % layout_.lanes;
+  const bool staged = by_vectors(problem_.desc.dst.layout) && !vectors_lie_together(problem_.desc.dst.layout);
+  output_tail_ = output_;
+  if (rest == 0 || staged) return {};
+  if (by_vectors(problem_.desc.dst.layout)) {
+    spec.tail = Tail::kZeroed;
+  } else {
+    spec.tail = Tail::kMasked;
+    spec.lanes = static_cast<uint32_t>(rest);
+  }
+  return Keep(spec, output_tail_);
+}
+
+Status WinogradPlan::GetProductKernels() {
+  const Blocking& b = blocking_;
+  for (const PanelRun& run : layout_.runs) {
+    std::vector<ProductCut>& cuts = products_.emplace_back();
+    for (int64_t tiles = b.units / b.blocks * b.grain; tiles <= b.max_tiles; tiles += b.grain) {
+      if (tiles == 0) continue;
+      const int64_t parts = (tiles + MaxTiles(run.vecs, isa_) - 1) / MaxTiles(run.vecs, isa_);
+      const int64_t px = (tiles + parts - 1) / parts;
+      ProductCut cut{tiles, parts - (px * parts - tiles), px * parts - tiles, nullptr};
+      ProductSpec spec{isa_.isa, static_cast<uint8_t>(px), static_cast<uint8_t>(run.vecs), 0};
+      if (b.prefetches_weights) {
+        // Lines of the next panel per four input channels, spread over the register tiles of this one.
+        const int64_t lines = run.vecs * isa_.vec_bytes * 4 / 64;
+        spec.prefetches = static_cast<uint8_t>((lines + parts - 1) / parts);
+      }
+      if (Status status = Keep(spec, cut.kernel); !status.ok()) return status;
+      if (kernel_name_.empty()) kernel_name_ = kernels_.back()->name();
+      cuts.push_back(cut);
+    }
+  }
+  if (kernel_name_.empty()) kernel_name_ = algorithm_;  // no images
+  return {};
+}
+
+const ProductCut& WinogradPlan::Cut(size_t run, int64_t tiles) const {
+  const std::vector<ProductCut>& cuts = products_[run];
+  return cuts.front().tiles == tiles ? cuts.front() : cuts.back();
+}
+
+void WinogradPlan::LayOutScratch() {
+  const TileShape& shape = geometry_.shape;
+  const int64_t tiles = std::max<int64_t>(blocking_.max_tiles, 1);
+  v_rows_ = LayOutRows(tiles, problem_.ic_g, layout_.lanes);
+  m_rows_ = LayOutRows(tiles, problem_.oc_g, layout_.lanes);
+  v_floats_ = v_rows_.position * shape.positions();
+  m_floats_ = m_rows_.position * shape.positions();
+  const int64_t strip_px = (kStripTiles - 1) * shape.out_w() + shape.in_w();
+  int64_t strips = 1;  // of outputs and residuals
+  for (const PostOp& op : problem_.desc.post_ops) strips += op.kind == PostOpKind::kResidualAdd;
+  const int64_t in_strip = shape.in_h() * strip_px * layout_.lanes;
+  const int64_t out_strip = strips * shape.out_h() * kStripTiles * shape.out_w() * layout_.lanes;
+  stage_floats_ = RoundUp(std::max(in_strip, out_strip), kLineFloats);
+  const int64_t threads = blocking_.threads, copies = blocking_.shares_blocks ? 1 : threads;
+  scratch_bytes_ = static_cast<size_t>((copies * (v_floats_ + m_floats_) + threads * stage_floats_) * kFloat);
+}
+
+void WinogradPlan::CopyPostOps() {
+  const int64_t padded = layout_.vecs * layout_.lanes;
+  for (const PostOp& op : problem_.desc.post_ops) {
+    post_params_.push_back(op.alpha);
+    post_params_.push_back(op.beta);
+    residuals_.push_back(op.kind == PostOpKind::kResidualAdd ? ResidualStrides(problem_, op) : Strides{});
+    std::vector<float>& scale = scales_.emplace_back();
+    if (op.kind != PostOpKind::kChannelScale) continue;
+    scale.assign(static_cast<size_t>(layout_.groups * padded), 0.0f);
+    for (int64_t group = 0; group < layout_.groups; ++group) {
+      std::copy_n(op.scale.data() + group * layout_.oc_g, layout_.oc_g, scale.data() + group * padded);
+    }
+  }
+}
+
+std::string WinogradPlan::Describe() const {
+  const TileShape& shape = geometry_.shape;
+  const auto number = [](int64_t value) { return std::to_string(value); };
+  std::string text;
+  const auto line = [&](const std::string& s) { text += s + "\n"; };
+  line("tile: " + number(shape.out_h()) + "x" + number(shape.out_w()) + " outputs from " + number(shape.in_h()) + "x" +
+       number(shape.in_w()) + " inputs, " + number(shape.positions()) + " products per pair of channels instead of " +
+       number(shape.outputs() * shape.taps()));
+  line("accuracy: a transform of inputs and weights; errors in docs/accuracy.md, kStrict excludes it");
+  line("order of the sum: per product all input channels in order, then the output transform");
+  line("blocks: " + number(blocking_.blocks) + " of at most " + number(blocking_.max_tiles) + " tiles, " +
+       number(geometry_.tiles) + " in all");
+  for (const PanelRun& run : layout_.runs) {
+    line("panels: " + number(run.panels) + " x " + number(run.vecs) + " vectors of " + number(layout_.lanes) +
+         " output channels, at most " + number(MaxTiles(run.vecs, isa_)) + " tiles in registers");
+  }
+  line("threads: " + number(blocking_.threads) +
+       (blocking_.shares_blocks ? ", which share the tiles, then the channels of each block"
+                                : ", which take whole blocks"));
+  const AlgorithmWork own = work();
+  line("own work: " + number(static_cast<int64_t>(own.flops)) + " FLOPs, " +
+       number(static_cast<int64_t>(own.load_bytes + own.store_bytes)) + " bytes with transformed weights, and " +
+       number(static_cast<int64_t>(own.intermediate_bytes)) + " bytes of intermediates in blocks of " +
+       number(static_cast<int64_t>(own.block_bytes)));
+  std::vector<std::string> names;
+  for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  line("kernels: " + std::to_string(names.size()));
+  for (const std::string& name : names) line("kernel: " + name);
+  return text;
+}
+
+namespace {
+
+constexpr int64_t kLeastChannels = 16, kMostChannels = 1 << 20, kMaxPad = 2;
+
+// The tile for the problem's kernel: a kernel of one row or column leaves that axis alone.
+TileShape ShapeFor(const ConvProblem& problem, TileShape wanted) {
+  if (problem.desc.kernel.h == 1) wanted.rows = Axis::kPlain;
+  if (problem.desc.kernel.w == 1) wanted.columns = Axis::kPlain;
+  return wanted;
+}
+
+// A group whose channels start inside a block.
+bool StartsInsideBlock(const TensorFormat& format, int64_t groups, int64_t channels_per_group) {
+  return groups > 1 && channels_per_group % ChannelBlock(format.layout) != 0;
+}
+
+Refusal RefusalOf(const ConvProblem& problem, TileShape tile, const PlanContext& context) {
+  const ConvDesc& d = problem.desc;
+  const bool square = d.kernel == Size2{3, 3};
+  if (!square && d.kernel != Size2{1, 3} && d.kernel != Size2{3, 1}) {
+    return {"the kernel is #x#, not 3x3, 1x3 or 3x1", {d.kernel.h, d.kernel.w}};
+  }
+  if (!square && tile.rows != tile.columns) return "the kernel is one-dimensional: tiles have no two sides";
+  if (d.stride != Size2{1, 1}) return {"the stride is #x#, not 1x1", {d.stride.h, d.stride.w}};
+  if (d.dilation != Size2{1, 1}) return "the kernel is dilated";
+  if (problem.ic_g < kLeastChannels || problem.oc_g < kLeastChannels) {
+    return {"# channels to # per group, fewer than 16", {problem.ic_g, problem.oc_g}};
+  }
+  if (problem.ic_g > kMostChannels || problem.oc_g > kMostChannels) return "more than a million channels";
+  if (std::max({d.pad.top, d.pad.left, d.pad.bottom, d.pad.right}) > kMaxPad) return "padding of more than 2";
+  if (StartsInsideBlock(d.src, d.groups, problem.ic_g) || StartsInsideBlock(d.dst, d.groups, problem.oc_g)) {
+    return "a group's channels start inside a block of the layout";
+  }
+  if (context.isa == Isa::kNone) return "needs AVX2 and executable memory";
+  if (context.accuracy == Accuracy::kStrict) return "accuracy: only direct summation is allowed";
+  return {};
+}
+
+}  // namespace
+
+Offer Consider(const ConvProblem& problem, const PlanContext& context, TileShape tile) {
+  Refusal refusal = RefusalOf(problem, tile, context);
+  if (!refusal.empty()) return {std::move(refusal), 0};
+  const TileShape shape = ShapeFor(problem, tile);
+  const jit::IsaInfo& isa = jit::GetIsaInfo(context.isa);
+  const Geometry geometry = Geometry::Of(problem, shape);
+  return {"", ChooseBlocking(problem, geometry, LayOut(problem, shape, isa), isa, context).predicted_us};
+}
+
+Result<std::unique_ptr<ConvPlan>> MakePlan(const char* algorithm, const ConvProblem& problem,
+                                           const PlanContext& context, TileShape tile) {
+  return WinogradPlan::Make(algorithm, problem, ShapeFor(problem, tile), context);
+}
+
+}  // namespace rafter::winograd

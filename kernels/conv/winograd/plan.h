@@ -1,0 +1,89 @@
+// kernels/conv/winograd/plan.h: a planned convolution: everything decided, kernels compiled. driver.cc executes it.
+#ifndef RAFTER_KERNELS_CONV_WINOGRAD_PLAN_H_
+#define RAFTER_KERNELS_CONV_WINOGRAD_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jit/compiled_kernel.h"
+#include "kernels/conv/plan.h"
+#include "kernels/conv/winograd/blocking.h"
+#include "kernels/conv/winograd/pack.h"
+#include "kernels/conv/winograd/spec.h"
+#include "kernels/conv/winograd/work.h"
+#include "kernels/reorder/transpose_kernel.h"
+
+namespace rafter::winograd {
+
+// Tiles of a strip: what NCHW (and blocks narrower than a vector) is transposed through.
+inline constexpr int64_t kStripTiles = 16;
+
+// How tiles are cut for the product kernel of one run of panels.
+struct ProductCut {
+  int64_t tiles = 0, wide = 0, narrow = 0;
+  ProductFunction* kernel = nullptr;
+};
+
+class WinogradPlan final : public ConvPlan {
+ public:
+  static Result<std::unique_ptr<ConvPlan>> Make(const char* algorithm, const ConvProblem& problem, TileShape shape,
+                                                const PlanContext& context);
+
+  const char* algorithm() const noexcept override { return algorithm_; }
+  const std::string& kernel_name() const noexcept override { return kernel_name_; }
+  Isa isa() const noexcept override { return isa_.isa; }
+  int threads() const noexcept override { return blocking_.threads; }
+  size_t scratch_bytes() const noexcept override { return scratch_bytes_; }
+  PackedHeader packed_header() const noexcept override { return HeaderOf(layout_, problem_); }
+  void Pack(const float* oihw, const float* bias, float* payload) const noexcept override {
+    PackWeights(layout_, oihw, bias, payload);
+  }
+  void Run(const ConvCall& call) const noexcept override;
+  AlgorithmWork work() const noexcept override { return WorkOf(problem_, geometry_, layout_, blocking_); }
+  std::string Describe() const override;
+
+ private:
+  friend class Worker;
+
+  WinogradPlan(const char* algorithm, const ConvProblem& problem, TileShape shape, const PlanContext& context);
+  Status GetKernels();
+  Status GetOutputKernels();
+  Status GetProductKernels();
+  void LayOutScratch();
+  void CopyPostOps();
+  template <typename Function, typename Spec>
+  Status Keep(const Spec& spec, Function*& function);
+
+  bool by_vectors(Layout layout) const { return layout != Layout::kNhwc; }
+  // Whether a vector of channels of a pixel is contiguous in this layout.
+  bool vectors_lie_together(Layout layout) const { return ChannelBlock(layout) % layout_.lanes == 0; }
+  const ProductCut& Cut(size_t run, int64_t tiles) const;
+  int64_t FirstVector(int team, int thread) const;
+
+  const char* algorithm_;
+  const ConvProblem problem_;
+  const jit::IsaInfo& isa_;
+  const Geometry geometry_;
+  const PackLayout layout_;
+  const Blocking blocking_;
+  InputFunction *input_ = nullptr, *input_scattered_ = nullptr;  // the second one for tiles that reach into the padding
+  OutputFunction *output_ = nullptr, *output_tail_ = nullptr;  // of full vectors, of a partly filled last one
+  std::vector<std::vector<ProductCut>> products_;              // per run of panels, for each size of a block
+  reorder::TransposeFunction* transpose_[reorder::kTransposeRows + 1] = {};
+  Rows v_rows_, m_rows_;
+  // Scratch in floats: per worker V, M (one of each for all where threads share blocks), and a stage.
+  int64_t v_floats_ = 0, m_floats_ = 0, stage_floats_ = 0;
+  size_t scratch_bytes_ = 0;
+  std::vector<jit::KernelPtr> kernels_;     // keeps them alive
+  std::vector<float> post_params_;          // alpha, beta per post-op
+  std::vector<std::vector<float>> scales_;  // per post-op, by group and vector as the bias
+  std::vector<Strides> residuals_;          // per post-op
+  std::vector<float> zeros_;                // the channels of a pixel in the padding
+  std::string kernel_name_;
+};
+
+}  // namespace rafter::winograd
+
+#endif  // RAFTER_KERNELS_CONV_WINOGRAD_PLAN_H_

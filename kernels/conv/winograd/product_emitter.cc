@@ -1,0 +1,191 @@
+// kernels/conv/winograd/product_emitter.cc: the matrix products of all positions. Loops, outermost first: positions,
+// panels of output channels, register tiles of tiles, input channels. Each sum is one chain over the input channels.
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+
+#include "jit/assembler.h"
+#include "jit/code_cache.h"
+#include "jit/compile.h"
+#include "jit/isa.h"
+#include "jit/reg_pool.h"
+#include "jit/strided_pointers.h"
+#include "kernels/conv/winograd/emitter.h"
+
+namespace rafter::winograd {
+
+namespace {
+
+using jit::Address;
+using jit::Assembler;
+using jit::Label;
+using jit::Reg64;
+using jit::Xmm;
+
+#define ARG(field) a_.qword[a_.rdi + static_cast<int>(offsetof(ProductArgs, field))]
+
+class ProductEmitter {
+ public:
+  ProductEmitter(const ProductSpec& spec, Assembler& a)
+      : px_(spec.px), vecs_(spec.vecs), prefetches_(spec.prefetches), a_(a), rows_(spec.px, pool_),
+        u_(pool_.Take()), k_(pool_.Take()), scratch_(pool_.Take()), prefetch_(pool_.Take()), u_panel_(pool_.Take()) {
+    if (px_ * vecs_ + std::min(px_, vecs_) + 1 > a_.isa().num_vecs) {
+      throw std::length_error("the tile has more accumulators than registers");
+    }
+  }
+
+  void Emit() {
+    Label next_position, next_panel, narrow, panel_done;
+    a_.EnterKernel();
+    a_.mov(u_panel_, ARG(u));
+    a_.L(next_position);
+    Copy(ARG(panels_left), ARG(panels));
+    Copy(ARG(m_panel), ARG(m));
+    a_.L(next_panel);
+    StartPanel();
+    EmitTiles(px_, ARG(wide));
+    if (px_ > 1) EmitTiles(px_ - 1, ARG(narrow));
+    a_.add(u_panel_, ARG(u_panel));
+    a_.add(ARG(m_panel), vecs_ * a_.isa().vec_bytes);
+    a_.dec(ARG(panels_left));
+    a_.jnz(next_panel, a_.T_NEAR);
+    a_.add(u_panel_, ARG(u_skip));
+    Advance(ARG(v), ARG(v_plane));
+    Advance(ARG(m), ARG(m_plane));
+    a_.dec(ARG(positions));
+    a_.jnz(next_position, a_.T_NEAR);
+    a_.LeaveKernel();
+  }
+
+ private:
+  Xmm acc(int p, int v) const { return a_.vec(p * vecs_ + v); }
+  Xmm temp(int i) const { return a_.vec(px_ * vecs_ + i); }
+
+  void Copy(const Address& to, const Address& from) {
+    a_.mov(scratch_, from);
+    a_.mov(to, scratch_);
+  }
+  void Advance(const Address& pointer, const Address& bytes) {
+    a_.mov(scratch_, bytes);
+    a_.add(pointer, scratch_);
+  }
+
+  void StartPanel() {
+    Copy(ARG(v_tile), ARG(v));
+    Copy(ARG(m_tile), ARG(m_panel));
+    if (prefetches_ == 0) return;
+    // The next panel; behind the last one of a position comes another position.
+    Label same_position;
+    a_.mov(prefetch_, u_panel_);
+    a_.add(prefetch_, ARG(u_panel));
+    a_.cmp(ARG(panels_left), 1);
+    a_.jne(same_position);
+    a_.add(prefetch_, ARG(u_skip));
+    a_.L(same_position);
+  }
+
+  // `count` register tiles of `px` tiles.
+  void EmitTiles(int px, const Address& count) {
+    Label next, done;
+    a_.mov(scratch_, count);
+    a_.test(scratch_, scratch_);
+    a_.jz(done, a_.T_NEAR);
+    a_.mov(ARG(tiles_left), scratch_);
+    a_.L(next);
+    rows_.EmitStride(a_, ARG(v_row));
+    rows_.EmitBases(a_, ARG(v_tile));
+    a_.mov(u_, u_panel_);
+    for (int i = 0; i < px * vecs_; ++i) a_.Zero(a_.vec(i));
+    EmitChannels(px);
+    rows_.EmitStride(a_, ARG(m_row));
+    rows_.EmitBases(a_, ARG(m_tile));
+    for (int p = 0; p < px; ++p) {
+      for (int v = 0; v < vecs_; ++v) a_.vmovups(a_.ptr[rows_.at(p) + v * a_.isa().vec_bytes], acc(p, v));
+    }
+    a_.mov(scratch_, ARG(v_row));
+    a_.imul(scratch_, scratch_, px);
+    a_.add(ARG(v_tile), scratch_);
+    a_.mov(scratch_, ARG(m_row));
+    a_.imul(scratch_, scratch_, px);
+    a_.add(ARG(m_tile), scratch_);
+    a_.dec(ARG(tiles_left));
+    a_.jnz(next, a_.T_NEAR);
+    a_.L(done);
+  }
+
+  void EmitChannels(int px) {
+    Label next, rest, next_rest, done;
+    const int k_bytes = vecs_ * a_.isa().vec_bytes;
+    a_.mov(k_, ARG(k_by_4));
+    a_.test(k_, k_);
+    a_.jz(rest, a_.T_NEAR);
+    a_.align(32);
+    a_.L(next);
+    for (int i = 0; i < prefetches_; ++i) a_.prefetcht1(a_.ptr[prefetch_ + 64 * i]);
+    if (prefetches_ > 0) a_.add(prefetch_, 64 * prefetches_);
+    for (int k = 0; k < 4; ++k) EmitStep(px, k);
+    a_.add(u_, 4 * k_bytes);
+    rows_.EmitAdvance(a_, 16);
+    a_.dec(k_);
+    a_.jnz(next, a_.T_NEAR);
+    a_.L(rest);
+    a_.mov(k_, ARG(k_rest));
+    a_.test(k_, k_);
+    a_.jz(done, a_.T_NEAR);
+    a_.L(next_rest);
+    EmitStep(px, 0);
+    a_.add(u_, k_bytes);
+    rows_.EmitAdvance(a_, 4);
+    a_.dec(k_);
+    a_.jnz(next_rest, a_.T_NEAR);
+    a_.L(done);
+  }
+
+  // Whichever is fewer stays in registers, the vectors of the panel or the tiles' values.
+  void EmitStep(int px, int k) {
+    const auto weights = [&](int v) { return a_.ptr[u_ + (k * vecs_ + v) * a_.isa().vec_bytes]; };
+    if (vecs_ <= px || vecs_ <= 2) {
+      for (int v = 0; v < vecs_; ++v) a_.vmovups(temp(v), weights(v));
+      for (int p = 0; p < px; ++p) {
+        if (vecs_ == 1) {
+          a_.FmaBroadcast(acc(p, 0), temp(0), rows_.at(p) + k * 4, temp(1 + p % 2));
+          continue;
+        }
+        a_.vbroadcastss(temp(vecs_), a_.dword[rows_.at(p) + k * 4]);
+        for (int v = 0; v < vecs_; ++v) a_.vfmadd231ps(acc(p, v), temp(v), temp(vecs_));
+      }
+    } else {
+      for (int p = 0; p < px; ++p) a_.vbroadcastss(temp(p), a_.dword[rows_.at(p) + k * 4]);
+      for (int v = 0; v < vecs_; ++v) {
+        a_.vmovups(temp(px), weights(v));
+        for (int p = 0; p < px; ++p) a_.vfmadd231ps(acc(p, v), temp(p), temp(px));
+      }
+    }
+  }
+
+  const int px_, vecs_, prefetches_;
+  Assembler& a_;
+  jit::RegPool pool_;
+  jit::StridedPointers rows_;
+  const Reg64 u_, k_, scratch_, prefetch_, u_panel_;
+};
+
+#undef ARG
+
+}  // namespace
+
+std::string KernelName(const ProductSpec& spec) {
+  std::string name = std::string("winograd_product_f32_") + IsaName(spec.isa) + "_px" + std::to_string(spec.px) +
+                     "_oc" + std::to_string(spec.vecs) + "v";
+  if (spec.prefetches > 0) name += "_ahead" + std::to_string(spec.prefetches);
+  return name;
+}
+
+Result<jit::KernelPtr> GetKernel(const ProductSpec& spec) {
+  return jit::GetOrCompile("winograd_product", spec, [](const ProductSpec& s) {
+    return jit::Compile(KernelName(s), jit::GetIsaInfo(s.isa),
+                        [&](Assembler& a) { ProductEmitter(s, a).Emit(); });
+  });
+}
+
+}  // namespace rafter::winograd

@@ -1,0 +1,52 @@
+// kernels/conv/winograd/tuning.h: constants of the Winograd kernels, each with where it was measured.
+#ifndef RAFTER_KERNELS_CONV_WINOGRAD_TUNING_H_
+#define RAFTER_KERNELS_CONV_WINOGRAD_TUNING_H_
+
+#include <cstdint>
+
+namespace rafter::winograd {
+
+// Tiles of a register tile by its vectors of output channels (index). The tiles of a block are cut evenly into
+// register tiles of n and n - 1.
+inline constexpr int kTiles16[] = {0, 12, 6, 4};
+inline constexpr int kTiles32[] = {0, 24, 14, 9, 6};
+
+// Share of L2 for V and M of a block. Beyond it they travel to L3 and back, which costs less than reading the weights
+// more often. 64@56, Zen 3 (L2 512 KB), times of direct's: 12 tiles 2.67, 25 2.66, 33 2.89, 49 2.95; 128@28: 12 tiles
+// 3.18, 16 3.16, 25 3.09 to 3.36, 49 2.84; 16@56 1.74, 1.76, -, 1.78.
+inline constexpr double kL2Share = 1.3;
+inline constexpr int64_t kLeastTiles = 12, kMostTiles = 64;
+
+// Weights of more than this share of L3 come from memory: blocks are as large as kMostTiles then (512@28, Zen 5,
+// blocks of 13 tiles 7126 us, of 49 4300).
+inline constexpr double kL3Share = 0.4;
+// Weights of more than this share of L2 are prefetched, a panel ahead: 256@14, Zen 3, 2211 and 1209 us; Zen 5, 512@14
+// 1617 and 1237.
+inline constexpr double kPrefetchL2Share = 0.5;
+// What a stream of weights gets of the bandwidth of L3 and of memory beside the products.
+inline constexpr double kL3Overlap = 0.6, kDramOverlap = 0.5;
+
+// Cycles of the transforms per position and vector of channels, by 16 or 32 registers: storing V and loading M, which
+// lie in L2, costs more than the arithmetic. Zen 3, AVX2, 4x4: 200 to 300 cycles each in place, 110 in L1. With 32
+// registers and a larger L2 (Zen 5): 63 and 42.
+inline constexpr double kTransformCycles16 = 6.5, kTransformCycles32 = 2.5;
+// … per output, where it is written to memory that no cache keeps.
+inline constexpr double kOutputCycles = 3;
+// Cycles per tile and tensor, whatever the channels.
+inline constexpr double kTileCallCycles = 60;
+// Layouts whose vectors do not lie together are transposed through a strip.
+inline constexpr double kStripCost = 1.4;
+
+// Cycles of a register tile beside its steps, and of each of its vectors.
+inline constexpr double kProductCycles = 25, kAccumulatorCycles = 1.5;
+// What loads cost even where they hide behind FMAs, in cycles per pair of loads (as in the tile engine).
+inline constexpr double kLoadCost = 0.3;
+
+// Threads share the tiles and channels of a block where whole blocks would have fewer tiles than this.
+inline constexpr int64_t kLeastTilesPerThread = 10;
+// A team must save this many times its waking and joining (kernels/conv/tile/tuning.h).
+inline constexpr double kTeamCost = 2;
+
+}  // namespace rafter::winograd
+
+#endif  // RAFTER_KERNELS_CONV_WINOGRAD_TUNING_H_

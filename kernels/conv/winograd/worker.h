@@ -1,0 +1,106 @@
+// kernels/conv/winograd/worker.h: one thread's work in a call. The loops: driver.cc; feeding the transforms, whatever
+// the layout: input_stage.cc, output_stage.cc.
+#ifndef RAFTER_KERNELS_CONV_WINOGRAD_WORKER_H_
+#define RAFTER_KERNELS_CONV_WINOGRAD_WORKER_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/conv/winograd/plan.h"
+#include "runtime/parallel.h"
+
+namespace rafter::winograd {
+
+// Where one worker's intermediates lie.
+struct Buffers {
+  float *v = nullptr, *m = nullptr, *stage = nullptr;
+};
+
+// Neighbouring tiles of one row of tiles.
+struct TileRun {
+  int64_t n = 0, y = 0, x = 0;  // image, row and first column of tiles
+  int64_t count = 0;
+  int64_t first = 0;            // index of the first one in the block
+};
+
+class Worker {
+ public:
+  Worker(const WinogradPlan& plan, const ConvCall& call, const Buffers& buffers);
+
+  void SetGroup(int64_t group) { group_ = group; }
+  // Input, product, output of `tiles` (of the whole problem) for the vectors of output channels [vecs).
+  void TransformInputs(Range block, Range mine);
+  void Multiply(int64_t tiles, Range vecs);
+  void TransformOutputs(Range block, Range vecs);
+
+ private:
+  template <typename Visit>
+  void ForEachRun(Range block, Range mine, int64_t longest, const Visit& visit) const;
+
+  // --- input_stage.cc ---
+  void TransformPixels(const TileRun& run);
+  void FindPixels(const float* image, int64_t y, int64_t x, InputArgs& args) const;
+  void TransformVectors(const TileRun& run);
+  void TransformStrip(const TileRun& run, int64_t channel);
+  void FillStrip(const TileRun& run, int64_t channel, int64_t columns);
+  void CopyRow(const float* from, int64_t channels, int64_t pixels, float* to) const;
+  bool IsInside(int64_t y, int64_t x) const;
+  Range InsideTiles(const TileRun& run) const;
+
+  // --- output_stage.cc ---
+  void StorePixels(const TileRun& run, Range vecs);
+  void PrefetchOutputs(const TileRun& run, int64_t tile, Range vecs) const;
+  void StoreVector(const TileRun& run, int64_t vec);
+  void StoreThroughStrip(const TileRun& run, int64_t vec);
+  void SetChannels(OutputArgs& args, int64_t vec) const;
+  void CopyStrip(const TileRun& run, int64_t vec, int64_t row_px, float* tensor, const Strides& s, float* strip,
+                 bool out) const;
+  int64_t RoundUpToBlock(int64_t block) const;
+  void ClearVector(const TileRun& run, int64_t channel) const;
+  void TransposePixels(const float* strip, float* to, int64_t channel_stride, int64_t channels, int64_t pixels) const;
+  void TransposeChannels(const float* from, int64_t channel_stride, float* strip, int64_t channels,
+                         int64_t pixels) const;
+  int64_t PixelMask(int64_t y, int64_t x) const;
+
+  const WinogradPlan& plan_;
+  const ConvProblem& problem_;
+  const Geometry& geometry_;
+  const TileShape& shape_;
+  const ConvCall& call_;
+  const Buffers buffers_;
+  const int lanes_;
+  int64_t group_ = 0;
+};
+
+template <typename Visit>
+void Worker::ForEachRun(Range block, Range mine, int64_t longest, const Visit& visit) const {
+  const int64_t per_row = geometry_.tiles_w, per_image = geometry_.tiles_h * per_row;
+  for (int64_t tile = mine.begin; tile < mine.end;) {
+    TileRun run;
+    run.n = tile / per_image;
+    run.y = tile % per_image / per_row, run.x = tile % per_row;
+    run.count = std::min({longest, per_row - run.x, mine.end - tile});
+    run.first = tile - block.begin;
+    visit(run);
+    tile += run.count;
+  }
+}
+
+// Addresses outside of the tensor occur (tiles that reach into the padding, never read there): integer arithmetic.
+template <typename T>
+T* Shift(T* pointer, int64_t floats) {
+  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) +
+                              static_cast<uintptr_t>(floats * static_cast<int64_t>(sizeof(float))));
+}
+
+// Lane masks: the window that starts at 16 - n has n used lanes.
+inline constexpr struct LaneMasks {
+  int32_t lanes[32];
+  constexpr LaneMasks() : lanes{} {
+    for (int i = 0; i < 16; ++i) lanes[i] = -1;
+  }
+} kLaneMasks;
+
+}  // namespace rafter::winograd
+
+#endif  // RAFTER_KERNELS_CONV_WINOGRAD_WORKER_H_
