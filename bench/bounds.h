@@ -18,6 +18,9 @@ struct BoundResult {
   double peak_gflops = 0;  // that the bound was computed with
   // The probes beside the case stayed far below the day's peak: that one was used instead.
   bool disturbed = false;
+  // Of the algorithm itself where it does something else than the direct sum; 0 = it does not, or unknown.
+  double own_bound_us = 0;
+  std::string own_binding;
 };
 
 // What a pass over memory moves, in explicit bytes.
@@ -34,8 +37,9 @@ class Bounds {
   // the reference.
   virtual void BeginCase(Isa isa, int threads) = 0;
   // Called just after it, with the time that one call took: measures again, and once more where the
-  // time seems to beat the bound.
-  virtual BoundResult EndCase(const ConvCost& cost, Isa isa, int threads, double time_us, CacheMode mode) = 0;
+  // time seems to beat the bound. `own`: what the algorithm itself did, Conv::work().
+  virtual BoundResult EndCase(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads, double time_us,
+                              CacheMode mode) = 0;
   // The same for an operator whose bytes bind it, with warm caches.
   virtual BoundResult EndPass(const PassBytes& bytes, Isa isa, int threads, double time_us) {
     (void)bytes, (void)isa, (void)threads, (void)time_us;

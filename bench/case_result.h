@@ -33,6 +33,15 @@ struct Loss {
 // The error of a case that was not finished because the user ended the run.
 inline constexpr const char* kInterrupted = "interrupted";
 
+// What an algorithm did that does something else than the direct sum (Winograd).
+struct OwnWork {
+  double flops = 0, bytes = 0;     // compulsory bytes, with the weights as they are packed
+  double intermediate_bytes = 0;   // written and read again
+  double gflops = 0;               // flops / median
+  double bound_us = 0;             // 0 = unknown
+  std::string binding;
+};
+
 struct CaseResult {
   std::string descriptor;  // short form, reproduces the geometry that was measured
   std::string name;
@@ -48,13 +57,14 @@ struct CaseResult {
   TimeStats time;
   double create_us = 0;  // plan creation with an empty code cache, without packing of weights
   double flops_valid = 0, flops_nominal = 0, bytes = 0;
-  double gflops = 0;    // flops_valid / median
+  double gflops = 0;    // flops_valid / median; with `own` they are effective and may exceed the peak
   double gb_per_s = 0;  // memory-bound operators: bytes / median, their main figure; 0 for convolutions
-  double bound_us = 0;  // 0 = unknown
+  double bound_us = 0;  // of the direct sum; 0 = unknown
   std::string binding;
   double peak_gflops = 0;  // that the bound was computed with; 0 = unknown
   bool disturbed = false;  // that is the day's peak, since the probes beside the case fell short
-  double efficiency = 0;  // bound_us / median
+  std::optional<OwnWork> own;
+  double efficiency = 0;  // bound_us / median, with `own` its bound_us / median
   // bound + the sum of the losses: what the plan knows it needs; 0 = unknown. What was measured beyond it
   // nobody has explained.
   double model_us = 0;

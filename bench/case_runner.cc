@@ -175,13 +175,23 @@ class Measurement {
     const double median = result_.time.median;
     if (!(median > 0)) return Status::Internal("no sample was taken");
     result_.gflops = cost_.flops_valid / median * 1e-3;
+    const AlgorithmWork own = conv_->work();
+    if (own.transforms) {
+      result_.own = {own.flops, own.load_bytes + own.store_bytes, own.intermediate_bytes, own.flops / median * 1e-3,
+                     0, {}};
+    }
     if (bounds_ == nullptr) return {};
-    BoundResult bound = bounds_->EndCase(cost_, conv_->isa(), options_.threads, median, options_.mode);
+    BoundResult bound = bounds_->EndCase(cost_, own, conv_->isa(), options_.threads, median, options_.mode);
+    if (own.transforms) {
+      result_.own->bound_us = bound.own_bound_us;
+      result_.own->binding = bound.own_binding;
+    }
     result_.bound_us = bound.bound_us;
     result_.binding = std::move(bound.binding);
     result_.peak_gflops = bound.peak_gflops;
     result_.disturbed = bound.disturbed;
-    result_.efficiency = result_.bound_us / median;
+    result_.efficiency = (result_.own ? result_.own->bound_us : result_.bound_us) / median;
+    if (result_.own) return {};  // the losses are those of direct sums
     PlanModel model = ModelPlan({&problem_, conv_->algorithm(), conv_->isa(), options_.threads, options_.accuracy,
                                  options_.mode}, bound);
     result_.model_us = model.model_us;

@@ -56,7 +56,8 @@ std::vector<std::string> Columns() {
       "algorithm",   "kernel",         "time_median_us",  "time_min_us", "time_p10_us",
       "time_p90_us", "time_ci_low_us", "time_ci_high_us", "samples",     "discarded",
       "create_us",   "flops_valid",    "flops_nominal",   "bytes",       "gflop_per_s", "gb_per_s",
-      "bound_us",    "binding",        "efficiency",      "peak_gflop_per_s", "disturbed"};
+      "bound_us",    "binding",        "efficiency",      "peak_gflop_per_s", "disturbed",
+      "own_flops",   "own_bound_us"};
   for (const char* prefix : {"vs_same_", "vs_best_"}) {
     for (const char* column : kVersusColumns) columns.push_back(std::string(prefix) + column);
   }
@@ -83,7 +84,8 @@ std::vector<std::string> Cells(const CaseResult& result, size_t columns) {
         has_bound ? Number(result.bound_us) : std::string(), result.binding,
         has_bound ? Number(result.efficiency) : std::string(),
         has_bound ? Number(result.peak_gflops) : std::string(),
-        std::string(result.disturbed ? "1" : "0")}) {
+        std::string(result.disturbed ? "1" : "0"), result.own ? Whole(result.own->flops) : std::string(),
+        result.own && result.own->bound_us > 0 ? Number(result.own->bound_us) : std::string()}) {
     cells.push_back(text);
   }
   AppendVersus(result.vs_same, cells);

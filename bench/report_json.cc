@@ -93,6 +93,15 @@ void AppendMeasurements(const CaseResult& result, Json& json) {
   json["peak"] = {{"gflops", has_bound ? Number(result.peak_gflops) : Json(nullptr)},
                   {"source", result.disturbed ? "day" : "beside"},
                   {"disturbed", result.disturbed}};
+  if (result.own) {
+    const bool known = result.own->bound_us > 0;
+    json["algorithm_bound"] = {{"flops", Number(result.own->flops)},
+                               {"bytes", Number(result.own->bytes)},
+                               {"intermediate_bytes", Number(result.own->intermediate_bytes)},
+                               {"gflops", Number(result.own->gflops)},
+                               {"bound_us", known ? Number(result.own->bound_us) : Json(nullptr)},
+                               {"binding", known ? Json(result.own->binding) : Json(nullptr)}};
+  }
   json["efficiency"] = has_bound ? Number(result.efficiency) : Json(nullptr);
   if (result.model_us > 0) json["model"] = ModelJson(result);
   json["busy_cpus"] = result.busy_cpus < 0 ? Json(nullptr) : Number(result.busy_cpus);

@@ -119,6 +119,13 @@ void ReadMeasurements(const Json& json, const std::string& path, CaseResult& res
   result.bound_us = Number(json, path, "bound_us", 0);
   result.binding = Text(json, path, "binding");
   result.efficiency = Number(json, path, "efficiency", 0);
+  if (json.contains("algorithm_bound")) {
+    const Json& own = Object(json, path, "algorithm_bound");
+    const std::string at = path + "algorithm_bound.";
+    result.own = {Number(own, at, "flops", kNan),  Number(own, at, "bytes", kNan),
+                  Number(own, at, "intermediate_bytes", kNan), Number(own, at, "gflops", kNan),
+                  Number(own, at, "bound_us", 0), Text(own, at, "binding")};
+  }
   if (json.contains("peak")) {
     const Json& peak = Object(json, path, "peak");
     result.peak_gflops = Number(peak, path + "peak.", "gflops", 0);

@@ -40,8 +40,14 @@ std::string VersusCell(const std::optional<VersusResult>& versus, bool color) {
 
 std::string BoundCells(const CaseResult& result, bool color) {
   if (!(result.bound_us > 0)) return fmt::format(" {:>10} {:>7} {:>7}", "-", "-", "-");
-  std::string text = fmt::format(" {:>10.2f} {:>7} {:>7.1f}", result.bound_us, result.binding,
-                                 result.efficiency * 100);
+  // Never mixed: the bound of the algorithm that ran, and what the direct sum is bound by beside it.
+  const double bound_us = result.own ? result.own->bound_us : result.bound_us;
+  const std::string& binding = result.own ? result.own->binding : result.binding;
+  std::string text = fmt::format(" {:>10.2f} {:>7} {:>7.1f}", bound_us, binding, result.efficiency * 100);
+  if (result.own) {
+    text += fmt::format(" of {}, {:.1f} GFLOP/s of its own (GFLOP/s: effective; direct bound {:.2f} us)",
+                        result.algorithm, result.own->gflops, result.bound_us);
+  }
   if (result.disturbed) text += Paint(" disturbed", kYellow, color);
   if (result.efficiency > kOverRoof) text += Paint(" OVER ROOF", kRed, color);
   return text;

@@ -16,6 +16,7 @@ namespace rafter::cli {
 
 using Action = std::function<Result<int>()>;
 
+void AddAccuracyCommand(CLI::App& app, Action& action);
 void AddInfoCommand(CLI::App& app, Action& action);
 void AddListCommand(CLI::App& app, Action& action);
 // `arguments` are those of main, null-terminated: the command may have to start itself again.

@@ -107,6 +107,11 @@ Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::M
   } else {
     result.bound_error = bound.status().message();
   }
+  result.own = conv->work();
+  if (result.own.transforms) {
+    const Result<roofline::Bound> own = roofline::BoundOf(machine, result.roof_isa, result.threads, result.own);
+    if (own.ok()) result.own_bound = *own;
+  }
   result.dense = DenseBeside(request, machine, result.roof_isa);
   result.desc = desc;
   if (result.bound && !result.whole_machine && result.isa != Isa::kNone) {

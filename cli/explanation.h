@@ -68,6 +68,8 @@ struct Explanation {
   bool whole_machine = false;  // roofs of a data sheet, for no set or thread count in particular
   std::optional<roofline::Bound> bound;
   std::string bound_error;  // why there is none
+  AlgorithmWork own;        // where the algorithm does something else than the direct sum
+  std::optional<roofline::Bound> own_bound;
   std::optional<DenseNeighbour> dense;  // of depthwise layers
   ConvDesc desc;
   bench::PlanModel model;  // of this machine's bound; empty under the roofs of another one

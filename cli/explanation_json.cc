@@ -37,6 +37,18 @@ Json DenseJson(const DenseNeighbour& dense) {
   return json;
 }
 
+Json OwnJson(const Explanation& explanation) {
+  const AlgorithmWork& own = explanation.own;
+  Json json = {{"flops", own.flops},
+               {"bytes", own.load_bytes + own.store_bytes},
+               {"intermediate_bytes", own.intermediate_bytes}};
+  if (explanation.own_bound) {
+    json["bound_us"] = explanation.own_bound->bound_us;
+    json["binding"] = roofline::BindingName(explanation.own_bound->binding);
+  }
+  return json;
+}
+
 Json BoundJson(const Explanation& explanation) {
   Json json;
   json["machine"] = explanation.machine;
@@ -112,6 +124,7 @@ Json ToJson(const Explanation& explanation) {
   }
   json["cost"] = CostJson(explanation);
   json["bound"] = BoundJson(explanation);
+  if (explanation.own.transforms) json["algorithm_bound"] = OwnJson(explanation);
   if (explanation.model.model_us > 0) json["model"] = ModelJson(explanation.model);
   if (explanation.measured) json["measured"] = MeasuredJson(explanation);
   if (explanation.dense) json["dense"] = DenseJson(*explanation.dense);

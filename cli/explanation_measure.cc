@@ -215,16 +215,18 @@ void MeasureExplanation(const ExplainRequest& request, const roofline::Machine& 
   measured.busy_cpus = bench::BusyCpusBetween(before, bench::ReadCpuTimes());
   measured.time = result.times[0];
   if (!(measured.time.median > 0)) return;
-  const bench::BoundResult bound = bounds.EndCase(explanation.cost, explanation.isa, explanation.threads,
-                                                  measured.time.median, bench::CacheMode::kHot);
+  const bench::BoundResult bound = bounds.EndCase(explanation.cost, explanation.own, explanation.isa,
+                                                  explanation.threads, measured.time.median, bench::CacheMode::kHot);
   if (bound.bound_us > 0 && explanation.bound) {
     explanation.bound->bound_us = bound.bound_us;
     explanation.bound->compute_us = bound.compute_us;
     explanation.bound->memory_us = bound.memory_us;
     explanation.bound->peak_gflops = bound.peak_gflops;
     explanation.bound->ridge = bound.peak_gflops / explanation.bound->gb_per_s;
+    if (explanation.own_bound && bound.own_bound_us > 0) explanation.own_bound->bound_us = bound.own_bound_us;
     const Result<ConvProblem> problem = Validate(desc);
-    explanation.model = bench::ModelPlan(
+    // The losses are those of direct sums.
+    if (!explanation.own.transforms) explanation.model = bench::ModelPlan(
         {&*problem, explanation.algorithm, explanation.isa, explanation.threads, request.options.accuracy}, bound);
   }
   const double flops = FlopsOf({desc});

@@ -112,6 +112,7 @@ class TextWriter {
          fmt::format("{:.4g} FLOP/byte; the case has {:.4g}: {} binds, {}", bound.ridge, bound.intensity,
                      roofline::BindingName(bound.binding), share));
     Line("time by arithmetic", fmt::format("{:.3f} us, time by memory {:.3f} us", bound.compute_us, bound.memory_us));
+    if (e_.own.transforms) WriteOwn();
   }
 
   void WriteThreeNumbers() {
@@ -132,7 +133,7 @@ class TextWriter {
     Line("measured",
          fmt::format("{:.3f} us [{:.3f}, {:.3f}], {:.1f} GFLOP/s{}", time.median, time.ci_low, time.ci_high,
                      e_.cost.flops_valid / time.median * 1e-3,
-                     here ? fmt::format(", {:.1f} % of the bound", bound.bound_us / time.median * 100) : ""));
+                     here ? ShareOfBound(bound.bound_us, time.median) : ""));
     if (e_.measured->busy_cpus >= bench::kBusyCpus) {
       Line("",
            fmt::format("other work kept {:.1f} CPUs busy meanwhile: do not trust this time", e_.measured->busy_cpus));
@@ -182,6 +183,24 @@ class TextWriter {
       fmt::format_to(std::back_inserter(text_), "  {:<44}{:<15} {:<22} {:.3f} us\n", one.change, flops, time,
                      one.time_us);
     }
+  }
+
+  std::string ShareOfBound(double bound_us, double time_us) const {
+    if (!e_.own.transforms) return fmt::format(", {:.1f} % of the bound", bound_us / time_us * 100);
+    const double own_us = e_.own_bound ? e_.own_bound->bound_us : 0;
+    return fmt::format(" effective, {:.1f} % of the bound of {}", own_us / time_us * 100, e_.algorithm);
+  }
+
+  // Beside the direct sum's figures, never mixed with them.
+  void WriteOwn() {
+    const AlgorithmWork& own = e_.own;
+    Line(e_.algorithm, fmt::format("{:.6g} FLOPs of its own ({:.3g} times fewer), {:.6g} bytes with its weights, "
+                                   "{:.6g} bytes of intermediates",
+                                   own.flops, own.flops > 0 ? e_.cost.flops_valid / own.flops : 0,
+                                   own.load_bytes + own.store_bytes, own.intermediate_bytes));
+    if (!e_.own_bound) return;
+    Line("", fmt::format("its bound {:.3f} us ({}); GFLOP/s by the direct sum's FLOPs are effective ones",
+                         e_.own_bound->bound_us, roofline::BindingName(e_.own_bound->binding)));
   }
 
   // The lesson of depthwise: time does not follow FLOPs.

@@ -24,6 +24,7 @@ constexpr const char* kExamples =
     "  rafter explain mb1ic64ih56oc64oh56kh3ph1      why it runs as it does\n"
     "  rafter report run.json -o report.html         one page with roofline, table, losses\n"
     "  rafter compare old.json new.json --fail-above 3%\n"
+    "  rafter accuracy                               rounding errors of every algorithm\n"
     "\n"
     "Exit codes: 0 done, 1 something failed, 2 bad input, 3 regression, 4 too noisy to decide,\n"
     "128 + signal when interrupted.";
@@ -88,6 +89,7 @@ int Main(int argc, char** argv) {
   AddReportCommand(app, action);
   AddCompareCommand(app, action);
   AddMergeCommand(app, action);
+  AddAccuracyCommand(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -56,13 +56,14 @@ void RoofBounds::BeginCase(Isa isa, int threads) {
   for (int i = 0; i < kProbesEachSide; ++i) Probe(RoofIsa(isa), threads);
 }
 
-bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, Isa isa, int threads, double time_us,
-                                       bench::CacheMode mode) {
+bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
+                                       double time_us, bench::CacheMode mode) {
   isa = RoofIsa(isa);
   roofline::FmaPeak* day = DayPeak(machine_.roofs, isa, threads);
   if (day == nullptr) return {};
   const roofline::Work work = roofline::WorkOf(cost);
-  const double reached = time_us > 0 ? work.flops / time_us * 1e-3 : 0;
+  // Effective FLOP/s may exceed any peak.
+  const double reached = time_us > 0 ? (own.transforms ? own.flops : work.flops) / time_us * 1e-3 : 0;
   for (int i = 0; i < kProbesEachSide; ++i) Probe(isa, threads);
   for (int i = 0; i < kMoreProbes && ProbeAgain(probed_, day->gflops, reached); ++i) {
     Probe(isa, threads);
@@ -76,14 +77,29 @@ bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, Isa isa, int thread
     return roofline::ColdBoundOf(machine_, isa, threads, cost, mode == bench::CacheMode::kColdWeights, peak.gflops);
   };
   Result<roofline::Bound> bound = bound_now();
-  if (bound.ok() && mode == bench::CacheMode::kHot &&
+  if (bound.ok() && !own.transforms && mode == bench::CacheMode::kHot &&
       bound->memory_us > std::max(bound->compute_us, kNearMemoryBound * time_us)) {
     MeasureBandwidthAt(bound->bytes, isa, threads);
     bound = bound_now();
   }
   if (!bound.ok()) return {};
-  return {bound->bound_us,   roofline::BindingName(bound->binding), bound->compute_us, bound->memory_us, peak.gflops,
-          peak.disturbed};
+  bench::BoundResult result;
+  result.bound_us = bound->bound_us;
+  result.binding = roofline::BindingName(bound->binding);
+  result.compute_us = bound->compute_us;
+  result.memory_us = bound->memory_us;
+  result.peak_gflops = peak.gflops;
+  result.disturbed = peak.disturbed;
+  if (!own.transforms) return result;
+  Result<roofline::Bound> of_algorithm = roofline::BoundOf(machine_, isa, threads, own, peak.gflops);
+  if (of_algorithm.ok() && of_algorithm->memory_us > kNearMemoryBound * time_us) {
+    MeasureBandwidthAt(of_algorithm->bytes, isa, threads);
+    of_algorithm = roofline::BoundOf(machine_, isa, threads, own, peak.gflops);
+  }
+  if (!of_algorithm.ok()) return result;
+  result.own_bound_us = of_algorithm->bound_us;
+  result.own_binding = roofline::BindingName(of_algorithm->binding);
+  return result;
 }
 
 bench::BoundResult RoofBounds::EndPass(const bench::PassBytes& bytes, Isa isa, int threads, double time_us) {

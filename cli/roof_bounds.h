@@ -48,7 +48,7 @@ class RoofBounds : public bench::Bounds {
       : machine_(machine), fallback_(fallback) {}
 
   void BeginCase(Isa isa, int threads) override;
-  bench::BoundResult EndCase(const ConvCost& cost, Isa isa, int threads, double time_us,
+  bench::BoundResult EndCase(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads, double time_us,
                              bench::CacheMode mode) override;
   bench::BoundResult EndPass(const bench::PassBytes& bytes, Isa isa, int threads, double time_us) override;
 

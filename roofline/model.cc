@@ -162,6 +162,24 @@ Result<Bound> ColdBoundOf(const Machine& machine, Isa isa, int threads, const Co
   return bound;
 }
 
+Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const AlgorithmWork& work,
+                      double peak_gflops_now) {
+  Result<Bound> bound = BoundOf(machine, isa, threads, Work{work.flops, work.load_bytes, work.store_bytes, false},
+                                peak_gflops_now);
+  if (!bound.ok()) return bound;
+  const double gb_per_s =
+      MixBandwidth(machine.roofs, isa, threads, StoreShare(Mix::kCopy), std::max(work.block_bytes, 1.0));
+  const double intermediates_us = gb_per_s > 0 ? work.intermediate_bytes / (gb_per_s * 1000) : 0;
+  if (intermediates_us <= bound->memory_us) return bound;
+  bound->memory_us = intermediates_us;
+  bound->gb_per_s = gb_per_s;
+  bound->ridge = bound->peak_gflops / gb_per_s;
+  bound->level = LevelOf(CapacitiesFor(machine.roofs, isa, threads), work.block_bytes);
+  bound->bound_us = std::max(bound->compute_us, bound->memory_us);
+  bound->binding = bound->compute_us >= bound->memory_us ? Binding::kCompute : BindingOf(bound->level);
+  return bound;
+}
+
 double LevelBandwidth(const Roofs& roofs, Isa isa, int threads, Level level, Mix mix) noexcept {
   const LevelCapacities capacities = CapacitiesFor(roofs, isa, threads);
   double best = 0;

@@ -55,6 +55,12 @@ Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const Work& 
 Result<Bound> ColdBoundOf(const Machine& machine, Isa isa, int threads, const ConvCost& cost, bool weights_only,
                           double peak_gflops_now = 0);
 
+// The bound of an algorithm that does something else than the direct sum: its own FLOPs, its compulsory bytes with the
+// weights as they are packed, and its intermediates, copied once at the footprint of a block. Its `bytes` are the
+// compulsory ones.
+Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const AlgorithmWork& work,
+                      double peak_gflops_now = 0);
+
 // B(mix, Q) in GB/s for a work's own mix. The time per byte is interpolated linearly over the share
 // of stores between the two nearest measured mixes (load 0, 2:1 1/3, copy 1/2, store 1): adding
 // times of pure loads and pure stores would be pessimistic, as they overlap. In-place work has its

@@ -75,9 +75,9 @@ struct ConvOptions {
   int threads = 0;               // threads the plan is laid out for; 0 = those of OpenMpThreads()
   Accuracy accuracy = Accuracy::kDefault;
   // Name of the only algorithm to be tried ("direct", "pointwise", "depthwise", "splitk", "grouped",
-  // "widthwise", "gemm", "reference", …: `rafter list` prints all; a name also allows the form of the algorithm
-  // behind a change of layout, "direct+reorder", and "winograd" each of its tiles); empty: the cheapest. kUnsupported when it refuses the
-  // problem, kInvalidArgument for an unknown name (the message lists all).
+  // "widthwise", "gemm", "winograd_f4", "reference", …: `rafter list` prints all; a name also allows the form of the
+  // algorithm behind a change of layout, "direct+reorder", and "winograd" each of its tiles); empty: the cheapest.
+  // kUnsupported when it refuses the problem, kInvalidArgument for an unknown name (the message lists all).
   std::string algorithm{};
   Planning plan = Planning::kModel;
   // kMeasure only: where tensors, weights and scratch for the measurement come from (kOutOfMemory when

@@ -65,7 +65,7 @@ class RoofBoundsTest : public testing::Test {
 TEST_F(RoofBoundsTest, ADaysPeakThatWasTooLowRises) {
   RoofBounds bounds(MachineWithPeak(0.001), EffectiveIsa());
   bounds.BeginCase(EffectiveIsa(), 1);
-  const auto bound = bounds.EndCase(Cost(1e9, 1), EffectiveIsa(), 1, 1e9, bench::CacheMode::kHot);
+  const auto bound = bounds.EndCase(Cost(1e9, 1), {}, EffectiveIsa(), 1, 1e9, bench::CacheMode::kHot);
   EXPECT_EQ(bound.binding, "compute");
   EXPECT_GT(bound.peak_gflops, 0.1);
   EXPECT_FALSE(bound.disturbed);
@@ -76,7 +76,7 @@ TEST_F(RoofBoundsTest, ADaysPeakThatWasTooLowRises) {
 TEST_F(RoofBoundsTest, ProbesFarBelowTheDaysPeakAreNotBelieved) {
   RoofBounds bounds(MachineWithPeak(1e9), EffectiveIsa());
   bounds.BeginCase(EffectiveIsa(), 1);
-  const auto bound = bounds.EndCase(Cost(1e15, 1), EffectiveIsa(), 1, 1e6, bench::CacheMode::kHot);
+  const auto bound = bounds.EndCase(Cost(1e15, 1), {}, EffectiveIsa(), 1, 1e6, bench::CacheMode::kHot);
   EXPECT_EQ(bound.peak_gflops, 1e9);
   EXPECT_TRUE(bound.disturbed);
 }
@@ -85,7 +85,7 @@ TEST_F(RoofBoundsTest, ABandwidthThatTheCaseBeatsIsMeasuredAgain) {
   RoofBounds bounds(MachineWithPeak(1), EffectiveIsa());
   bounds.BeginCase(EffectiveIsa(), 1);
   constexpr double kBytes = 1 << 16, kTimeUs = 1000;  // 0.07 GB/s
-  const auto bound = bounds.EndCase(Cost(1, kBytes), EffectiveIsa(), 1, kTimeUs, bench::CacheMode::kHot);
+  const auto bound = bounds.EndCase(Cost(1, kBytes), {}, EffectiveIsa(), 1, kTimeUs, bench::CacheMode::kHot);
   EXPECT_NE(bound.binding, "compute");
   EXPECT_LT(bound.bound_us, kTimeUs);
   EXPECT_FALSE(bounds.bandwidths().empty());
@@ -94,7 +94,7 @@ TEST_F(RoofBoundsTest, ABandwidthThatTheCaseBeatsIsMeasuredAgain) {
 TEST_F(RoofBoundsTest, NoRoofsNoBound) {
   RoofBounds bounds(roofline::Machine{}, EffectiveIsa());
   bounds.BeginCase(EffectiveIsa(), 1);
-  EXPECT_EQ(bounds.EndCase(Cost(1, 1), EffectiveIsa(), 1, 1, bench::CacheMode::kHot).bound_us, 0);
+  EXPECT_EQ(bounds.EndCase(Cost(1, 1), {}, EffectiveIsa(), 1, 1, bench::CacheMode::kHot).bound_us, 0);
 }
 
 }  // namespace

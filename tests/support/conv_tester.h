@@ -7,9 +7,9 @@
 //
 // Run creates the plan, fills the tensors, runs twice (data ending at a guard page, then starting
 // behind one) and checks: every output (of large problems at least 4,096 and the borders) lies
-// within the bound of tolerance.h, which is exact for integer data (unless the algorithm transforms: Winograd); lanes behind the last channel
-// are zero; memory between the slices of dst is untouched; the two runs agree in every bit; nothing
-// else was read or written.
+// within the bound of tolerance.h, which is exact for integer data, unless the algorithm transforms;
+// lanes behind the last channel are zero; memory between the slices of dst is untouched; the two runs
+// agree in every bit; nothing else was read or written.
 #ifndef RAFTER_TESTS_SUPPORT_CONV_TESTER_H_
 #define RAFTER_TESTS_SUPPORT_CONV_TESTER_H_
 

@@ -204,8 +204,8 @@ TEST(IdleLanes, ChoiceBelongsToTheLayer) {
           std::string first;
           for (const int64_t width : {7, 8, 13, 14, 28, 33, 56, 112}) {
             for (const int threads : {1, 2, 4}) {
-              const Result<Conv> conv =
-                  Conv::Create(Desc(1, ic, oc, {width, width}, kernel), {.threads = threads});
+              const Result<Conv> conv = Conv::Create(Desc(1, ic, oc, {width, width}, kernel),
+                                                     {.threads = threads, .accuracy = Accuracy::kStrict});
               ASSERT_TRUE(conv.ok());
               std::string family = conv->algorithm();
               if (family == "pointwise") family = "direct";  // the same order

@@ -17,7 +17,8 @@ void CheckPlateau(ConvDesc desc, const char* algorithm = "", size_t most = 64,
   Random random(3);
   const auto plan = [&](int64_t height, int64_t width) {
     desc.in = {height, width};
-    const Result<Conv> conv = Conv::Create(desc, {.algorithm = algorithm});
+    const Accuracy accuracy = *algorithm == '\0' ? Accuracy::kStrict : Accuracy::kDefault;
+    const Result<Conv> conv = Conv::Create(desc, {.accuracy = accuracy, .algorithm = algorithm});
     if (conv.ok()) return;
     ASSERT_EQ(conv.status().code(), StatusCode::kInvalidArgument) << conv.status().message();
   };
@@ -65,6 +66,17 @@ TEST(KernelCount, OfWidthwiseReachesAPlateau) {
       CheckPlateau(desc, "widthwise", 160, 300);
       desc.ic = 3, desc.kernel = {7, 7}, desc.pad = {3, 3, 3, 3};
       CheckPlateau(desc, "widthwise", 160, 300);
+    }
+  });
+}
+
+TEST(KernelCount, OfWinogradReachesAPlateau) {
+  ForEachIsa([](Isa) {
+    for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
+      ConvDesc desc;
+      desc.ic = 64, desc.oc = 72, desc.kernel = {3, 3}, desc.pad = {1, 1, 1, 1};
+      desc.src.layout = desc.dst.layout = layout;
+      CheckPlateau(desc, "winograd_f4", 96, 300);
     }
   });
 }

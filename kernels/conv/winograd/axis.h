@@ -1,4 +1,4 @@
-// kernels/conv/winograd/axis.h: the one-dimensional algorithms that a tile is made of, as matrices (ADR 9).
+// kernels/conv/winograd/axis.h: the one-dimensional algorithms that a tile is made of, as matrices (ADR 10).
 //
 // Along one axis, m outputs of a kernel of 3 taps come from m + 2 products: y = A^T ((G g) * (B^T d)), with d the
 // m + 2 inputs and g the taps (S. Winograd; A. Lavin, S. Gray). The products belong to the points 0, infinity and

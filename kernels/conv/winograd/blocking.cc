@@ -53,11 +53,12 @@ Chooser::Chooser(const ConvProblem& problem, const Geometry& g, const PackLayout
 double Chooser::ProductCycles(int64_t tiles) const {
   double cycles = 0;
   for (const PanelRun& run : layout_.runs) {
-    const int64_t parts = CeilDiv(tiles, MaxTiles(run.vecs, isa_));
+    const int chains = Chains(layout_.ic_g);
+    const int64_t parts = CeilDiv(tiles, MaxTiles(run.vecs, chains, isa_));
     const double px = static_cast<double>(tiles) / static_cast<double>(parts), vecs = run.vecs;
     const double loads = (px + vecs) / machine_.load_ports;
     const double step =
-        std::max({px * vecs / machine_.fma_pipes, loads, static_cast<double>(machine_.fma_latency)}) +
+        std::max({px * vecs / machine_.fma_pipes, loads, static_cast<double>(machine_.fma_latency) / chains}) +
         kLoadCost * loads;
     const double tile = static_cast<double>(layout_.ic_g) * step + kProductCycles + px * vecs * kAccumulatorCycles;
     cycles += static_cast<double>(run.panels * parts) * tile;
@@ -80,7 +81,8 @@ double Chooser::TransformCycles() const {
 // Reading the weights of a group once; 0 where they stay in L2.
 double Chooser::StreamCycles() const {
   if (weights_ <= static_cast<double>(machine_.l2_bytes) * kPrefetchL2Share) return 0;
-  const bool in_l3 = weights_ * static_cast<double>(layout_.groups) <= static_cast<double>(machine_.l3_bytes) * kL3Share;
+  const double all = weights_ * static_cast<double>(layout_.groups);
+  const bool in_l3 = all <= static_cast<double>(machine_.l3_bytes) * kL3Share;
   return weights_ / (in_l3 ? machine_.l3_bytes_per_cycle * kL3Overlap : machine_.dram_bytes_per_cycle * kDramOverlap);
 }
 
@@ -128,7 +130,8 @@ Blocking Chooser::Choose() {
   ChooseThreads(b);
   b.max_tiles = CeilDiv(b.units, b.blocks) * b.grain;
   b.predicted_us = Cycles(b) * us_per_cycle / b.threads + machine_.call_us;
-  if (b.threads > 1) b.predicted_us += machine_.fork_join_us * (b.shares_blocks ? 2.0 * static_cast<double>(b.blocks) : 1);
+  const double teams = b.shares_blocks ? 2.0 * static_cast<double>(b.blocks) : 1;
+  if (b.threads > 1) b.predicted_us += machine_.fork_join_us * teams;
   return b;
 }
 

@@ -27,7 +27,8 @@ using Xbyak::RegExp;
 class InputEmitter {
  public:
   InputEmitter(const InputSpec& spec, Assembler& a)
-      : shape_{spec.rows, spec.columns}, scattered_(spec.scattered), a_(a), px_(pool_.Take()), px3_(pool_.Take()), px5_(pool_.Take()),
+      : shape_{spec.rows, spec.columns}, scattered_(spec.scattered), a_(a),
+        px_(pool_.Take()), px3_(pool_.Take()), px5_(pool_.Take()),
         plane_(pool_.Take()), plane3_(pool_.Take()), plane5_(pool_.Take()), v_(pool_.Take()) {
     for (int i = 0; i < (scattered_ ? 0 : shape_.in_h()); ++i) rows_.push_back(pool_.Take());
   }
@@ -116,9 +117,6 @@ class InputEmitter {
   void SubtractTimes(const Xmm& acc, const Xmm& x, float value) {
     With(value, [&](const Xbyak::Operand& c) { a_.vfnmadd231ps(acc, x, c); });
   }
-  void Multiply(const Xmm& dst, const Xmm& x, float value) {
-    With(value, [&](const Xbyak::Operand& c) { a_.vmulps(dst, x, c); });
-  }
 
   // The first pass: the columns of points 2 * pair and 2 * pair + 1, all rows of inputs.
   void EmitColumns(int pair) {
@@ -126,8 +124,8 @@ class InputEmitter {
     if (shape_.columns == Axis::kFour) {
       const auto root_half = static_cast<float>(kRootHalf), root_two = static_cast<float>(kRootTwo);
       if (pair == 0) c = LoadConstants({2.5f});
-      if (pair == 1) c = LoadConstants({2.0f, root_half, root_two});
-      if (pair == 2) c = LoadConstants({0.5f, root_two, root_half});
+      if (pair == 1) c = LoadConstants({2.0f, root_half});
+      if (pair == 2) c = LoadConstants({0.5f, root_two});
     }
     for (int i = 0; i < shape_.in_h(); ++i) EmitColumnPair(i, pair, c);
   }
@@ -163,14 +161,14 @@ class InputEmitter {
         a_.vaddps(z, z, d(i + 4));
         a_.vfnmadd231ps(z, c[0], d(i + 2));
       }
-    } else {  // (d4 - c0 d2) +- (c1 d3 - c2 d1)
+    } else {  // (d4 - c0 d2) +- c1 (d3 - c0 d1): three roundings
       a_.vmovups(x, d(4));
-      a_.vmulps(y, c[1], d(3));
+      a_.vmovups(y, d(3));
       a_.vfnmadd231ps(x, c[0], d(2));
-      a_.vfnmadd231ps(y, c[2], d(1));
-      a_.vaddps(t, x, y);
-      a_.vsubps(y, x, y);
-      a_.vmovaps(x, t);
+      a_.vfnmadd231ps(y, c[0], d(1));
+      a_.vmovaps(t, x);
+      a_.vfmadd231ps(x, y, c[1]);
+      a_.vfnmadd213ps(y, c[1], t);
     }
   }
 
@@ -195,11 +193,12 @@ class InputEmitter {
       for (int pair = 1; pair < 3; ++pair) {
         const auto root_half = static_cast<float>(kRootHalf), root_two = static_cast<float>(kRootTwo);
         a_.vmovaps(t, d(4));
-        Multiply(u, d(3), pair == 1 ? root_half : root_two);
+        a_.vmovaps(u, d(3));
         SubtractTimes(t, d(2), pair == 1 ? 2.0f : 0.5f);
-        SubtractTimes(u, d(1), pair == 1 ? root_two : root_half);
-        a_.vaddps(w, t, u);
-        a_.vsubps(t, t, u);
+        SubtractTimes(u, d(1), pair == 1 ? 2.0f : 0.5f);
+        a_.vmovaps(w, t);
+        With(pair == 1 ? root_half : root_two, [&](const Xbyak::Operand& root) { a_.vfmadd231ps(w, u, root); });
+        SubtractTimes(t, u, pair == 1 ? root_half : root_two);
         a_.vmovups(product(2 * pair), w);
         a_.vmovups(product(2 * pair + 1), t);
       }

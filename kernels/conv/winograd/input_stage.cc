@@ -1,6 +1,6 @@
-// kernels/conv/winograd/input_stage.cc: gives the input kernel tiles in any layout: in place where all of a tile's inputs
-// exist and a vector of channels lies together, else from a copy in the stage, in which padding and missing
-// channels are zero.
+// kernels/conv/winograd/input_stage.cc: gives the input kernel tiles in any layout: in place where all of a tile's
+// inputs exist and a vector of channels lies together, through a table of pointers at the border of NHWC images, else
+// from a copy in the stage, in which padding and missing channels are zero.
 #include <algorithm>
 #include <cstring>
 

@@ -25,8 +25,7 @@ using Xbyak::RegExp;
 
 #define ARG(field) arg(offsetof(OutputArgs, field))
 
-constexpr auto kHalf = static_cast<float>(kRootHalf), kTwo = static_cast<float>(kRootTwo);
-constexpr auto kHalfCubed = static_cast<float>(kRootHalf / 2), kTwoCubed = static_cast<float>(kRootTwo * 2);
+constexpr auto kHalf = static_cast<float>(kRootHalf);
 
 class OutputEmitter {
  public:
@@ -152,12 +151,15 @@ class OutputEmitter {
     a_.vfmadd231ps(y2, other, a_.constant(2.0f));
     a_.vaddps(y0, y0, product(0));
   }
+  // y1 = r (y1 + 2 other), y3 = m1 + r (y1 / 2 + 4 other) with r = sqrt(1/2): the other root's odd powers are its
+  // multiples by powers of two. y1 holds the difference of the first pair of points, `other` of the second.
   void ReduceDifferences(const Xmm& y1, const Xmm& y3, const Xmm& other) {
-    a_.vmulps(y3, y1, a_.constant(kHalfCubed));
+    a_.vmulps(y3, y1, a_.constant(0.5f));
+    a_.vfmadd231ps(y1, other, a_.constant(2.0f));
+    a_.vfmadd231ps(y3, other, a_.constant(4.0f));
     a_.vmulps(y1, y1, a_.constant(kHalf));
-    a_.vfmadd231ps(y3, other, a_.constant(kTwoCubed));
-    a_.vfmadd231ps(y1, other, a_.constant(kTwo));
-    a_.vaddps(y3, y3, product(1));
+    a_.vmovups(other, a_.constant(kHalf));
+    a_.vfmadd213ps(y3, other, product(1));
   }
 
   // The columns of points of a row to its outputs, in place; appends their registers to `values`.
@@ -182,11 +184,11 @@ class OutputEmitter {
     a_.vaddps(t, t, u);
     a_.vfmadd231ps(m(2), u, a_.constant(2.0f));
     a_.vaddps(m(0), t, m(0));
-    a_.vmulps(u, m(3), a_.constant(kHalfCubed));
+    a_.vmulps(u, m(3), a_.constant(0.5f));
+    a_.vfmadd231ps(m(3), m(5), a_.constant(2.0f));
+    a_.vfmadd231ps(u, m(5), a_.constant(4.0f));
     a_.vmulps(m(3), m(3), a_.constant(kHalf));
-    a_.vfmadd231ps(u, m(5), a_.constant(kTwoCubed));
-    a_.vfmadd231ps(m(3), m(5), a_.constant(kTwo));
-    a_.vaddps(m(1), u, m(1));
+    a_.vfmadd231ps(m(1), u, a_.constant(kHalf));
     values.insert(values.end(), {m(0), m(3), m(2), m(1)});
   }
 

@@ -1,6 +1,6 @@
-// kernels/conv/winograd/output_stage.cc: lets the output kernel write to any layout: in place where a vector of channels
-// lies together, else to a strip in the stage, from which the outputs are transposed to their rows; residuals
-// come the same way.
+// kernels/conv/winograd/output_stage.cc: lets the output kernel write to any layout: in place where a vector of
+// channels lies together, else to a strip in the stage, from which the outputs are transposed to their rows;
+// residuals come the same way.
 #include <algorithm>
 #include <cstring>
 

@@ -60,8 +60,10 @@ void TransformFilters(TileShape shape, const float* filters, int64_t oc_stride, 
 
 }  // namespace
 
-int MaxTiles(int vecs, const jit::IsaInfo& isa) {
-  return isa.num_vecs >= 32 ? kTiles32[vecs] : kTiles16[vecs];
+int Chains(int64_t ic_g) { return ic_g <= kMostShortChannels ? 2 : 1; }
+
+int MaxTiles(int vecs, int chains, const jit::IsaInfo& isa) {
+  return (isa.num_vecs >= 32 ? kTiles32[vecs] : kTiles16[vecs]) / chains;
 }
 
 PanelRuns CutPanels(int64_t vecs, const jit::IsaInfo& isa) {

@@ -2,6 +2,7 @@
 #include "kernels/conv/winograd/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "kernels/conv/winograd/emitter.h"
@@ -56,13 +57,39 @@ Status WinogradPlan::GetKernels() {
   }
   if (Status status = GetOutputKernels(); !status.ok()) return status;
   if (problem_.desc.src.layout != Layout::kNchw && problem_.desc.dst.layout != Layout::kNchw) return {};
+  const std::array<bool, reorder::kTransposeRows + 1> needed = NeededTransposes();
   for (int rows = 1; rows <= reorder::kTransposeRows; ++rows) {
+    if (!needed[static_cast<size_t>(rows)]) continue;
     Result<jit::KernelPtr> made = reorder::GetTransposeKernel(rows);
     if (!made.ok()) return made.status();
     kernels_.push_back(std::move(made).value());
     transpose_[rows] = kernels_.back()->entry<reorder::TransposeFunction>();
   }
   return {};
+}
+
+// Which numbers of rows are transposed: channels of the source and of residuals, pixels of the output.
+std::array<bool, reorder::kTransposeRows + 1> WinogradPlan::NeededTransposes() const {
+  std::array<bool, reorder::kTransposeRows + 1> needed{};
+  const auto mark = [&](int64_t count) {
+    if (count >= reorder::kTransposeRows) needed[reorder::kTransposeRows] = true;
+    needed[static_cast<size_t>(count % reorder::kTransposeRows)] = true;
+  };
+  if (problem_.desc.src.layout == Layout::kNchw) mark(problem_.ic_g);
+  if (problem_.desc.dst.layout != Layout::kNchw) return needed;
+  if (blocking_.grain != geometry_.tiles_w) {  // runs of tiles may end anywhere
+    needed.fill(true);
+    return needed;
+  }
+  mark(problem_.oc_g);
+  const int64_t strip = kStripTiles * geometry_.shape.out_w();
+  for (int64_t x = 0; x < problem_.ow; x += strip) {
+    const int64_t pixels = std::min(strip, problem_.ow - x);
+    mark(pixels);
+    mark(pixels * geometry_.shape.out_h());
+    mark(pixels * (problem_.oh % geometry_.shape.out_h()));
+  }
+  return needed;
 }
 
 Status WinogradPlan::GetOutputKernels() {
@@ -90,10 +117,12 @@ Status WinogradPlan::GetProductKernels() {
     std::vector<ProductCut>& cuts = products_.emplace_back();
     for (int64_t tiles = b.units / b.blocks * b.grain; tiles <= b.max_tiles; tiles += b.grain) {
       if (tiles == 0) continue;
-      const int64_t parts = (tiles + MaxTiles(run.vecs, isa_) - 1) / MaxTiles(run.vecs, isa_);
+      const int chains = Chains(layout_.ic_g), most = MaxTiles(run.vecs, chains, isa_);
+      const int64_t parts = (tiles + most - 1) / most;
       const int64_t px = (tiles + parts - 1) / parts;
       ProductCut cut{tiles, parts - (px * parts - tiles), px * parts - tiles, nullptr};
-      ProductSpec spec{isa_.isa, static_cast<uint8_t>(px), static_cast<uint8_t>(run.vecs), 0};
+      ProductSpec spec{isa_.isa, static_cast<uint8_t>(px), static_cast<uint8_t>(run.vecs),
+                       static_cast<uint8_t>(chains), 0};
       if (b.prefetches_weights) {
         // Lines of the next panel per four input channels, spread over the register tiles of this one.
         const int64_t lines = run.vecs * isa_.vec_bytes * 4 / 64;
@@ -154,12 +183,13 @@ std::string WinogradPlan::Describe() const {
        number(shape.in_w()) + " inputs, " + number(shape.positions()) + " products per pair of channels instead of " +
        number(shape.outputs() * shape.taps()));
   line("accuracy: a transform of inputs and weights; errors in docs/accuracy.md, kStrict excludes it");
-  line("order of the sum: per product all input channels in order, then the output transform");
+  line(std::string("order of the sum: per product all input channels in order") +
+       (Chains(layout_.ic_g) == 2 ? ", even and odd ones apart" : "") + ", then the output transform");
   line("blocks: " + number(blocking_.blocks) + " of at most " + number(blocking_.max_tiles) + " tiles, " +
        number(geometry_.tiles) + " in all");
   for (const PanelRun& run : layout_.runs) {
     line("panels: " + number(run.panels) + " x " + number(run.vecs) + " vectors of " + number(layout_.lanes) +
-         " output channels, at most " + number(MaxTiles(run.vecs, isa_)) + " tiles in registers");
+         " output channels, at most " + number(MaxTiles(run.vecs, Chains(layout_.ic_g), isa_)) + " tiles in registers");
   }
   line("threads: " + number(blocking_.threads) +
        (blocking_.shares_blocks ? ", which share the tiles, then the channels of each block"

@@ -2,6 +2,7 @@
 #ifndef RAFTER_KERNELS_CONV_WINOGRAD_PLAN_H_
 #define RAFTER_KERNELS_CONV_WINOGRAD_PLAN_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -50,6 +51,7 @@ class WinogradPlan final : public ConvPlan {
   WinogradPlan(const char* algorithm, const ConvProblem& problem, TileShape shape, const PlanContext& context);
   Status GetKernels();
   Status GetOutputKernels();
+  std::array<bool, reorder::kTransposeRows + 1> NeededTransposes() const;
   Status GetProductKernels();
   void LayOutScratch();
   void CopyPostOps();

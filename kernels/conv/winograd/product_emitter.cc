@@ -1,5 +1,6 @@
 // kernels/conv/winograd/product_emitter.cc: the matrix products of all positions. Loops, outermost first: positions,
-// panels of output channels, register tiles of tiles, input channels. Each sum is one chain over the input channels.
+// panels of output channels, register tiles of tiles, input channels. Each sum is one chain of fused multiply-adds over
+// the input channels, or two, of even and odd ones.
 #include <algorithm>
 #include <cstddef>
 #include <stdexcept>
@@ -27,9 +28,10 @@ using jit::Xmm;
 class ProductEmitter {
  public:
   ProductEmitter(const ProductSpec& spec, Assembler& a)
-      : px_(spec.px), vecs_(spec.vecs), prefetches_(spec.prefetches), a_(a), rows_(spec.px, pool_),
-        u_(pool_.Take()), k_(pool_.Take()), scratch_(pool_.Take()), prefetch_(pool_.Take()), u_panel_(pool_.Take()) {
-    if (px_ * vecs_ + std::min(px_, vecs_) + 1 > a_.isa().num_vecs) {
+      : px_(spec.px), vecs_(spec.vecs), chains_(spec.chains), prefetches_(spec.prefetches), a_(a),
+        rows_(spec.px, pool_), u_(pool_.Take()), k_(pool_.Take()), scratch_(pool_.Take()), prefetch_(pool_.Take()),
+        u_panel_(pool_.Take()) {
+    if (chains_ * px_ * vecs_ + std::min(px_, vecs_) + 1 > a_.isa().num_vecs) {
       throw std::length_error("the tile has more accumulators than registers");
     }
   }
@@ -58,8 +60,8 @@ class ProductEmitter {
   }
 
  private:
-  Xmm acc(int p, int v) const { return a_.vec(p * vecs_ + v); }
-  Xmm temp(int i) const { return a_.vec(px_ * vecs_ + i); }
+  Xmm acc(int p, int v, int chain = 0) const { return a_.vec((chain * px_ + p) * vecs_ + v); }
+  Xmm temp(int i) const { return a_.vec(chains_ * px_ * vecs_ + i); }
 
   void Copy(const Address& to, const Address& from) {
     a_.mov(scratch_, from);
@@ -95,8 +97,11 @@ class ProductEmitter {
     rows_.EmitStride(a_, ARG(v_row));
     rows_.EmitBases(a_, ARG(v_tile));
     a_.mov(u_, u_panel_);
-    for (int i = 0; i < px * vecs_; ++i) a_.Zero(a_.vec(i));
+    for (int i = 0; i < chains_ * px_ * vecs_; ++i) a_.Zero(a_.vec(i));
     EmitChannels(px);
+    for (int i = 0; chains_ == 2 && i < px * vecs_; ++i) {
+      a_.vaddps(acc(i / vecs_, i % vecs_), acc(i / vecs_, i % vecs_), acc(i / vecs_, i % vecs_, 1));
+    }
     rows_.EmitStride(a_, ARG(m_row));
     rows_.EmitBases(a_, ARG(m_tile));
     for (int p = 0; p < px; ++p) {
@@ -143,27 +148,28 @@ class ProductEmitter {
 
   // Whichever is fewer stays in registers, the vectors of the panel or the tiles' values.
   void EmitStep(int px, int k) {
+    const int chain = k % chains_;
     const auto weights = [&](int v) { return a_.ptr[u_ + (k * vecs_ + v) * a_.isa().vec_bytes]; };
     if (vecs_ <= px || vecs_ <= 2) {
       for (int v = 0; v < vecs_; ++v) a_.vmovups(temp(v), weights(v));
       for (int p = 0; p < px; ++p) {
         if (vecs_ == 1) {
-          a_.FmaBroadcast(acc(p, 0), temp(0), rows_.at(p) + k * 4, temp(1 + p % 2));
+          a_.FmaBroadcast(acc(p, 0, chain), temp(0), rows_.at(p) + k * 4, temp(1 + p % 2));
           continue;
         }
         a_.vbroadcastss(temp(vecs_), a_.dword[rows_.at(p) + k * 4]);
-        for (int v = 0; v < vecs_; ++v) a_.vfmadd231ps(acc(p, v), temp(v), temp(vecs_));
+        for (int v = 0; v < vecs_; ++v) a_.vfmadd231ps(acc(p, v, chain), temp(v), temp(vecs_));
       }
     } else {
       for (int p = 0; p < px; ++p) a_.vbroadcastss(temp(p), a_.dword[rows_.at(p) + k * 4]);
       for (int v = 0; v < vecs_; ++v) {
         a_.vmovups(temp(px), weights(v));
-        for (int p = 0; p < px; ++p) a_.vfmadd231ps(acc(p, v), temp(p), temp(px));
+        for (int p = 0; p < px; ++p) a_.vfmadd231ps(acc(p, v, chain), temp(p), temp(px));
       }
     }
   }
 
-  const int px_, vecs_, prefetches_;
+  const int px_, vecs_, chains_, prefetches_;
   Assembler& a_;
   jit::RegPool pool_;
   jit::StridedPointers rows_;
@@ -177,6 +183,7 @@ class ProductEmitter {
 std::string KernelName(const ProductSpec& spec) {
   std::string name = std::string("winograd_product_f32_") + IsaName(spec.isa) + "_px" + std::to_string(spec.px) +
                      "_oc" + std::to_string(spec.vecs) + "v";
+  if (spec.chains > 1) name += "_chains" + std::to_string(spec.chains);
   if (spec.prefetches > 0) name += "_ahead" + std::to_string(spec.prefetches);
   return name;
 }

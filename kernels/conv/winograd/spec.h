@@ -73,10 +73,11 @@ struct OutputArgs {
 };
 using OutputFunction = void(OutputArgs*);
 
-// A register tile: px tiles (or px - 1) by vecs vectors of output channels.
+// A register tile: px tiles (or px - 1) by vecs vectors of output channels, each sum in `chains` parts (even and odd
+// input channels with 2) that are added at the end.
 struct ProductSpec {
   Isa isa;
-  uint8_t px, vecs;
+  uint8_t px, vecs, chains;
   uint8_t prefetches;  // lines per four input channels
 };
 

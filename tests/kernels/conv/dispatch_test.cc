@@ -74,6 +74,31 @@ TEST(Decide, FallsBackWhenAPlanCannotBeMade) {
             "dear: chosen, predicted 812 us\n");
 }
 
+// Algorithms with other bits: one image on one thread decides, whatever the problem's own times are.
+Offer FastAlone(const ConvProblem& problem, const PlanContext& context) {
+  return Costs(problem.desc.n == 1 && context.threads == 1 ? 5 : 900);
+}
+Offer FastTogether(const ConvProblem& problem, const PlanContext& context) {
+  return Costs(problem.desc.n == 1 && context.threads == 1 ? 900 : 1);
+}
+
+TEST(Decide, BatchAndThreadsDoNotDecideAboutTransforms) {
+  ConvDesc desc = Problem().desc;
+  desc.n = 8;
+  const ConvProblem batch = *Validate(desc);
+  PlanContext context = Context();
+  context.threads = 4;
+  const auto chosen = [&](Offer (*transform)(const ConvProblem&, const PlanContext&)) {
+    const std::vector<ConvAlgorithm> table{Working("direct", Medium),
+                                           {"transform", transform, reference::MakePlan, true}};
+    const auto decision = Decide(table, batch, context, "");
+    EXPECT_TRUE(decision.ok());
+    return std::string(decision->considered[decision->considered[0].chosen ? 0 : 1].algorithm->name);
+  };
+  EXPECT_EQ(chosen(FastAlone), "transform");
+  EXPECT_EQ(chosen(FastTogether), "direct");
+}
+
 // Finishes the plan that Consider has begun.
 class Begun final : public PlanDraft {
  public:

@@ -1,0 +1,92 @@
+// Blocks of tiles: every tile once, intermediates in L2, threads, and when the algorithm is worth it.
+#include "kernels/conv/winograd/blocking.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/conv/winograd/tuning.h"
+#include "kernels/conv/winograd/work.h"
+
+namespace rafter::winograd {
+namespace {
+
+struct Planned {
+  ConvProblem problem;
+  Geometry geometry;
+  PackLayout layout;
+  Blocking blocking;
+};
+
+Planned Plan(int64_t channels, int64_t size, int threads, Layout layout = Layout::kNhwc, int64_t n = 1) {
+  ConvDesc desc;
+  desc.n = n, desc.ic = desc.oc = channels, desc.in = {size, size}, desc.kernel = {3, 3}, desc.pad = {1, 1, 1, 1};
+  desc.src.layout = desc.dst.layout = layout;
+  Planned p{*Validate(desc), {}, {}, {}};
+  const jit::IsaInfo& isa = jit::GetIsaInfo(Isa::kAvx2);
+  const TileShape shape{Axis::kFour, Axis::kFour};
+  MachineModel machine;
+  PlanContext context{.isa = Isa::kAvx2, .threads = threads, .machine = &machine};
+  p.geometry = Geometry::Of(p.problem, shape);
+  p.layout = LayOut(p.problem, shape, isa);
+  p.blocking = ChooseBlocking(p.problem, p.geometry, p.layout, isa, context);
+  return p;
+}
+
+TEST(Blocking, CoversEveryTileOnce) {
+  for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
+    for (const int threads : {1, 2, 7}) {
+      for (int64_t size = 1; size <= 60; size += 3) {
+        const Planned p = Plan(64, size, threads, layout, 2);
+        int64_t next = 0;
+        for (int64_t block = 0; block < p.blocking.blocks; ++block) {
+          const Range tiles = p.blocking.Tiles(block);
+          EXPECT_EQ(tiles.begin, next);
+          EXPECT_GT(tiles.end, tiles.begin);
+          EXPECT_LE(tiles.end - tiles.begin, p.blocking.max_tiles);
+          next = tiles.end;
+        }
+        EXPECT_EQ(next, p.geometry.tiles) << size;
+      }
+    }
+  }
+}
+
+TEST(Blocking, RowsOfNchwStayWhole) {
+  const Planned p = Plan(64, 56, 1, Layout::kNchw);
+  EXPECT_EQ(p.blocking.grain, 14);
+}
+
+TEST(Blocking, FewTilesAreSharedManyAreNot) {
+  EXPECT_TRUE(Plan(256, 14, 4).blocking.shares_blocks);
+  EXPECT_FALSE(Plan(64, 112, 4).blocking.shares_blocks);
+  EXPECT_EQ(Plan(16, 4, 4).blocking.threads, 1) << "too little to wake anybody";
+}
+
+TEST(Blocking, StreamedWeightsArePrefetched) {
+  EXPECT_FALSE(Plan(16, 56, 1).blocking.prefetches_weights);
+  EXPECT_TRUE(Plan(256, 14, 1).blocking.prefetches_weights);
+}
+
+TEST(LayOutRows, AvoidsPowersOfTwo) {
+  for (const int64_t channels : {16, 20, 64, 100, 512}) {
+    const Rows rows = LayOutRows(24, channels, 8);
+    EXPECT_GE(rows.tile, channels);
+    EXPECT_NE(rows.tile % 64, 0);
+    EXPECT_GE(rows.position, 24 * rows.tile);
+    EXPECT_EQ(rows.position / 16 % 2, 1) << "an odd number of lines";
+  }
+}
+
+TEST(Work, CountsProductsTransformsAndIntermediates) {
+  const Planned p = Plan(64, 56, 1);
+  const AlgorithmWork work = WorkOf(p.problem, p.geometry, p.layout, p.blocking);
+  const double products = 2.0 * 36 * 196 * 64 * 64;
+  EXPECT_TRUE(work.transforms);
+  EXPECT_GT(work.flops, products);
+  EXPECT_LT(work.flops, 1.15 * products);
+  EXPECT_EQ(work.intermediate_bytes, 2.0 * 196 * 36 * 128 * 4);
+  EXPECT_EQ(work.load_bytes, 4.0 * (56 * 56 * 64 + 36 * 64 * 64));
+  EXPECT_EQ(work.store_bytes, 4.0 * 56 * 56 * 64);
+}
+
+}  // namespace
+}  // namespace rafter::winograd
