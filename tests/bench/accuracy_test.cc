@@ -26,7 +26,9 @@ TEST(Accuracy, StaysWithinWhatIsPublished) {
     for (const AccuracyRow& row : *rows) {
       EXPECT_GT(row.rms_error, 0);
       EXPECT_LT(row.max_error, 12 * row.rms_error) << row.algorithm << " " << row.channels;
-      if (row.algorithm == "direct") EXPECT_EQ(row.rms_ratio, 1);
+      if (row.algorithm == "direct") {
+        EXPECT_EQ(row.rms_ratio, 1);
+      }
       if (row.algorithm.starts_with("winograd")) {
         EXPECT_LE(row.rms_ratio, Promised(row)) << row.algorithm << " " << row.channels << " scale " << scale;
       }
@@ -42,7 +44,9 @@ TEST(Accuracy, OneDimensionalKernels) {
     const Result<std::vector<AccuracyRow>> rows = MeasureAccuracy(options);
     ASSERT_TRUE(rows.ok()) << rows.status().message();
     for (const AccuracyRow& row : *rows) {
-      if (row.algorithm.starts_with("winograd")) EXPECT_LE(row.rms_ratio, 2.0) << row.algorithm << row.channels;
+      if (row.algorithm.starts_with("winograd")) {
+        EXPECT_LE(row.rms_ratio, 2.0) << row.algorithm << row.channels;
+      }
     }
   }
 }

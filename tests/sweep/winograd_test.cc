@@ -185,8 +185,11 @@ TEST(Winograd, NanInfinityAndHugeValuesStayInTheirTiles) {
                   at.h >= top && at.h <= top + size + 1 && at.w >= left && at.w <= left + size + 1;
               const bool in_window = std::abs(at.h - y) <= 1 && std::abs(at.w - x) <= 1;
               const auto i = static_cast<size_t>((y * 17 + x) * 16 + 3);
-              if (!touched) ASSERT_EQ(dst[i], clean[i]) << tile << " output " << y << "," << x;
-              if (in_window && bad != 3e38f) ASSERT_FALSE(std::isfinite(dst[i])) << tile << " output " << y << "," << x;
+              if (!touched) {
+                ASSERT_EQ(dst[i], clean[i]) << tile << " output " << y << "," << x;
+              } else if (in_window && bad != 3e38f) {
+                ASSERT_FALSE(std::isfinite(dst[i])) << tile << " output " << y << "," << x;
+              }
             }
           }
         }

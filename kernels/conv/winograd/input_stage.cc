@@ -130,34 +130,60 @@ void Worker::FillStrip(const TileRun& run, int64_t channel, int64_t columns) {
   const int64_t first = group_ * problem_.ic_g + channel, channels = std::min<int64_t>(lanes_, problem_.ic_g - channel);
   const int64_t y = run.y * shape_.out_h() - d.pad.top, x = run.x * shape_.out_w() - d.pad.left;
   const int64_t begin = std::clamp<int64_t>(-x, 0, columns), end = std::clamp<int64_t>(d.in.w - x, begin, columns);
+  int64_t top = std::clamp<int64_t>(-y, 0, shape_.in_h());
+  const int64_t bottom = std::clamp<int64_t>(d.in.h - y, top, shape_.in_h());
+  if (begin == end) top = bottom;  // nothing but padding
   const int64_t row_floats = columns * lanes_;
-  if (channels < lanes_) std::fill_n(buffers_.stage, shape_.in_h() * row_floats, 0.0f);
-  const float* src = call_.src + run.n * s.n + first / block * s.c + first % block;
-  for (int64_t i = 0; i < shape_.in_h(); ++i) {
-    float* to = buffers_.stage + i * row_floats;
-    if (y + i < 0 || y + i >= d.in.h || begin == end) {
-      std::fill_n(to, row_floats, 0.0f);
-      continue;
+  float* strip = buffers_.stage;
+  std::fill_n(strip, top * row_floats, 0.0f);
+  for (int64_t i = top; i < bottom; ++i) {
+    std::fill_n(strip + i * row_floats, begin * lanes_, 0.0f);
+    std::fill_n(strip + i * row_floats + end * lanes_, (columns - end) * lanes_, 0.0f);
+  }
+  std::fill_n(strip + bottom * row_floats, (shape_.in_h() - bottom) * row_floats, 0.0f);
+  if (top == bottom) return;
+  const float* src = call_.src + run.n * s.n + first / block * s.c + first % block + (y + top) * s.h + (x + begin) * s.w;
+  float* to = strip + top * row_floats + begin * lanes_;
+  if (block == 1) {
+    const ChannelRows rows{s.c, s.h, channels, bottom - top};
+    TransposeChannels(plan_.src_to_strip_, src, rows, end - begin, to, row_floats);
+    return;
+  }
+  for (int64_t i = top; i < bottom; ++i) CopyBlocks(src + (i - top) * s.h, channels, end - begin, to + (i - top) * row_floats);
+}
+
+// `channels` of `pixels` neighbours of a row of a blocked source.
+void Worker::CopyBlocks(const float* from, int64_t channels, int64_t pixels, float* to) const {
+  const Strides& s = problem_.src;
+  const int64_t step = std::min<int64_t>(ChannelBlock(problem_.desc.src.layout), lanes_);
+  for (int64_t c = 0; c < lanes_; c += step) {
+    const int64_t count = std::clamp<int64_t>(channels - c, 0, step);
+    for (int64_t p = 0; p < pixels; ++p) {
+      float* pixel = to + p * lanes_ + c;
+      if (count > 0) std::memcpy(pixel, from + c / step * s.c + p * s.w, static_cast<size_t>(count) * kFloat);
+      std::fill(pixel + count, pixel + step, 0.0f);
     }
-    std::fill(to, to + begin * lanes_, 0.0f);
-    CopyRow(src + (y + i) * s.h + (x + begin) * s.w, channels, end - begin, to + begin * lanes_);
-    std::fill(to + end * lanes_, to + row_floats, 0.0f);
   }
 }
 
-// `channels` of `pixels` neighbours of a row of the source.
-void Worker::CopyRow(const float* from, int64_t channels, int64_t pixels, float* to) const {
-  const Strides& s = problem_.src;
-  const int64_t block = ChannelBlock(problem_.desc.src.layout);
-  for (int64_t c = 0; c < channels; c += reorder::kTransposeRows) {
-    const int64_t count = std::min<int64_t>(reorder::kTransposeRows, channels - c);
-    if (block == 1) {
-      TransposeChannels(from, s.c, to, channels, pixels);
-      return;
-    }
+// Rows of channels to pixels of a strip; missing channels become zero.
+void Worker::TransposeChannels(const WinogradPlan::ToStrip& kernels, const float* from, const ChannelRows& rows,
+                               int64_t pixels, float* strip, int64_t strip_row) const {
+  if (pixels >= kFewColumns) {
+    reorder::TransposeArgs args;
+    args.src = from, args.dst = strip;
+    args.src_row_bytes = rows.channel_stride * kFloat, args.dst_row_bytes = lanes_ * kFloat;
+    args.columns = pixels;
+    args.groups = rows.rows;
+    args.src_group_bytes = rows.row_stride * kFloat, args.dst_group_bytes = strip_row * kFloat;
+    (rows.channels == lanes_ ? kernels.full : kernels.tail)(&args);
+    return;
+  }
+  for (int64_t row = 0; row < rows.rows; ++row) {
     for (int64_t p = 0; p < pixels; ++p) {
-      std::memcpy(to + p * lanes_ + c, from + c / block * s.c + c % block + p * s.w,
-                  static_cast<size_t>(count) * kFloat);
+      float* pixel = strip + row * strip_row + p * lanes_;
+      for (int64_t c = 0; c < rows.channels; ++c) pixel[c] = from[row * rows.row_stride + c * rows.channel_stride + p];
+      std::fill(pixel + rows.channels, pixel + lanes_, 0.0f);
     }
   }
 }

@@ -192,7 +192,7 @@ void Worker::CopyStrip(const TileRun& run, int64_t vec, int64_t row_px, float* t
     if (out) {
       TransposePixels(from, to, s.c, channels, pixels);
     } else {
-      TransposeChannels(to, s.c, from, channels, pixels);
+      TransposeChannels(plan_.residual_to_strip_, to, {s.c, 0, channels, 1}, pixels, from, 0);
     }
   }
 }
@@ -203,23 +203,26 @@ int64_t Worker::RoundUpToBlock(int64_t block) const { return (problem_.desc.oc +
 // Pixels of a strip to rows of channels.
 void Worker::TransposePixels(const float* strip, float* to, int64_t channel_stride, int64_t channels,
                              int64_t pixels) const {
-  for (int64_t p = 0; p < pixels; p += reorder::kTransposeRows) {
-    const int64_t count = std::min<int64_t>(reorder::kTransposeRows, pixels - p);
-    reorder::TransposeArgs args{strip + p * lanes_, to + p, lanes_ * kFloat, channel_stride * kFloat, channels,
-                                kLaneMasks.lanes + 16 - channels % 8};
-    plan_.transpose_[count](&args);
+  if (channels < kFewColumns) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t p = 0; p < pixels; ++p) to[c * channel_stride + p] = strip[p * lanes_ + c];
+    }
+    return;
   }
-}
-
-// Rows of channels to pixels of a strip.
-void Worker::TransposeChannels(const float* from, int64_t channel_stride, float* strip, int64_t channels,
-                               int64_t pixels) const {
-  for (int64_t c = 0; c < channels; c += reorder::kTransposeRows) {
-    const int64_t count = std::min<int64_t>(reorder::kTransposeRows, channels - c);
-    reorder::TransposeArgs args{from + c * channel_stride, strip + c, channel_stride * kFloat, lanes_ * kFloat, pixels,
-                                kLaneMasks.lanes + 16 - pixels % 8};
-    plan_.transpose_[count](&args);
+  reorder::TransposeArgs args;
+  args.src_row_bytes = lanes_ * kFloat, args.dst_row_bytes = channel_stride * kFloat;
+  args.columns = channels;
+  args.src_group_bytes = kStripRows * lanes_ * kFloat, args.dst_group_bytes = kStripRows * kFloat;
+  const int64_t whole = pixels / kStripRows, rest = pixels % kStripRows;
+  if (whole > 0) {
+    args.src = strip, args.dst = to;
+    args.groups = whole;
+    plan_.from_strip_[kStripRows](&args);
   }
+  if (rest == 0) return;
+  args.src = strip + whole * kStripRows * lanes_, args.dst = to + whole * kStripRows;
+  args.groups = 1;
+  plan_.from_strip_[rest](&args);
 }
 
 }  // namespace rafter::winograd

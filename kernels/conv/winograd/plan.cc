@@ -56,39 +56,64 @@ Status WinogradPlan::GetKernels() {
     zeros_.assign(static_cast<size_t>(problem_.ic_g), 0.0f);
   }
   if (Status status = GetOutputKernels(); !status.ok()) return status;
-  if (problem_.desc.src.layout != Layout::kNchw && problem_.desc.dst.layout != Layout::kNchw) return {};
-  const std::array<bool, reorder::kTransposeRows + 1> needed = NeededTransposes();
-  for (int rows = 1; rows <= reorder::kTransposeRows; ++rows) {
-    if (!needed[static_cast<size_t>(rows)]) continue;
-    Result<jit::KernelPtr> made = reorder::GetTransposeKernel(rows);
-    if (!made.ok()) return made.status();
-    kernels_.push_back(std::move(made).value());
-    transpose_[rows] = kernels_.back()->entry<reorder::TransposeFunction>();
+  return GetTransposeKernels();
+}
+
+Status WinogradPlan::Transpose(int64_t rows, int64_t zeros, reorder::TransposeFunction*& function) {
+  reorder::TransposeSpec spec;
+  spec.isa = static_cast<int32_t>(isa_.isa);
+  spec.rows = static_cast<int32_t>(rows);
+  spec.zeros = static_cast<int32_t>(zeros);
+  Result<jit::KernelPtr> made = reorder::GetTransposeKernel(spec);
+  if (!made.ok()) return made.status();
+  kernels_.push_back(std::move(made).value());
+  function = kernels_.back()->entry<reorder::TransposeFunction>();
+  return {};
+}
+
+Status WinogradPlan::GetTransposeKernels() {
+  const int64_t lanes = layout_.lanes;
+  const auto to_strip = [&](int64_t channels, ToStrip& kernels) {
+    if (Status status = Transpose(lanes, 0, kernels.full); !status.ok()) return status;
+    const int64_t rest = channels % lanes;
+    return rest == 0 ? Status() : Transpose(rest, lanes - rest, kernels.tail);
+  };
+  if (problem_.desc.src.layout == Layout::kNchw) {
+    if (Status status = to_strip(problem_.ic_g, src_to_strip_); !status.ok()) return status;
+  }
+  if (problem_.desc.dst.layout != Layout::kNchw) return {};
+  for (const PostOp& op : problem_.desc.post_ops) {
+    if (op.kind != PostOpKind::kResidualAdd) continue;
+    if (Status status = to_strip(problem_.oc_g, residual_to_strip_); !status.ok()) return status;
+  }
+  const std::array<bool, kStripRows + 1> needed = PixelRows();
+  for (size_t rows = 1; rows < needed.size(); ++rows) {
+    if (!needed[rows]) continue;
+    if (Status status = Transpose(static_cast<int64_t>(rows), 0, from_strip_[rows]); !status.ok()) return status;
   }
   return {};
 }
 
-// Which numbers of rows are transposed: channels of the source and of residuals, pixels of the output.
-std::array<bool, reorder::kTransposeRows + 1> WinogradPlan::NeededTransposes() const {
-  std::array<bool, reorder::kTransposeRows + 1> needed{};
-  const auto mark = [&](int64_t count) {
-    if (count >= reorder::kTransposeRows) needed[reorder::kTransposeRows] = true;
-    needed[static_cast<size_t>(count % reorder::kTransposeRows)] = true;
-  };
-  if (problem_.desc.src.layout == Layout::kNchw) mark(problem_.ic_g);
-  if (problem_.desc.dst.layout != Layout::kNchw) return needed;
+// How many pixels of a strip are transposed together.
+std::array<bool, kStripRows + 1> WinogradPlan::PixelRows() const {
+  std::array<bool, kStripRows + 1> needed{};
   if (blocking_.grain != geometry_.tiles_w) {  // runs of tiles may end anywhere
     needed.fill(true);
     return needed;
   }
-  mark(problem_.oc_g);
+  const auto mark = [&](int64_t pixels) {
+    if (pixels >= kStripRows) needed[kStripRows] = true;
+    needed[static_cast<size_t>(pixels % kStripRows)] = true;
+  };
   const int64_t strip = kStripTiles * geometry_.shape.out_w();
-  for (int64_t x = 0; x < problem_.ow; x += strip) {
+  for (int64_t x = 0; x < std::min(problem_.ow, 2 * strip); x += strip) {
     const int64_t pixels = std::min(strip, problem_.ow - x);
     mark(pixels);
-    mark(pixels * geometry_.shape.out_h());
-    mark(pixels * (problem_.oh % geometry_.shape.out_h()));
+    for (int64_t rows = 2; rows <= geometry_.shape.out_h(); ++rows) {
+      if (rows == geometry_.shape.out_h() || rows == problem_.oh % geometry_.shape.out_h()) mark(pixels * rows);
+    }
   }
+  mark(problem_.ow % strip);
   return needed;
 }
 

@@ -20,6 +20,10 @@ namespace rafter::winograd {
 
 // Tiles of a strip: what NCHW (and blocks narrower than a vector) is transposed through.
 inline constexpr int64_t kStripTiles = 16;
+// Pixels of a strip that are transposed together.
+inline constexpr int64_t kStripRows = 8;
+// Fewer columns than the transposition kernels take.
+inline constexpr int64_t kFewColumns = 4;
 
 // How tiles are cut for the product kernel of one run of panels.
 struct ProductCut {
@@ -45,13 +49,20 @@ class WinogradPlan final : public ConvPlan {
   AlgorithmWork work() const noexcept override { return WorkOf(problem_, geometry_, layout_, blocking_); }
   std::string Describe() const override;
 
+  // Transposition of full vectors of channels, and of the last one.
+  struct ToStrip {
+    reorder::TransposeFunction *full = nullptr, *tail = nullptr;
+  };
+
  private:
   friend class Worker;
 
   WinogradPlan(const char* algorithm, const ConvProblem& problem, TileShape shape, const PlanContext& context);
   Status GetKernels();
   Status GetOutputKernels();
-  std::array<bool, reorder::kTransposeRows + 1> NeededTransposes() const;
+  Status GetTransposeKernels();
+  Status Transpose(int64_t rows, int64_t zeros, reorder::TransposeFunction*& function);
+  std::array<bool, kStripRows + 1> PixelRows() const;
   Status GetProductKernels();
   void LayOutScratch();
   void CopyPostOps();
@@ -73,7 +84,9 @@ class WinogradPlan final : public ConvPlan {
   InputFunction *input_ = nullptr, *input_scattered_ = nullptr;  // the second one for tiles that reach into the padding
   OutputFunction *output_ = nullptr, *output_tail_ = nullptr;  // of full vectors, of a partly filled last one
   std::vector<std::vector<ProductCut>> products_;              // per run of panels, for each size of a block
-  reorder::TransposeFunction* transpose_[reorder::kTransposeRows + 1] = {};
+  // NCHW: rows of channels to pixels of a strip, and pixels of a strip, by their number, to rows of channels.
+  ToStrip src_to_strip_, residual_to_strip_;
+  reorder::TransposeFunction* from_strip_[kStripRows + 1] = {};
   Rows v_rows_, m_rows_;
   // Scratch in floats: per worker V, M (one of each for all where threads share blocks), and a stage.
   int64_t v_floats_ = 0, m_floats_ = 0, stage_floats_ = 0;

@@ -43,7 +43,14 @@ class Worker {
   void TransformVectors(const TileRun& run);
   void TransformStrip(const TileRun& run, int64_t channel);
   void FillStrip(const TileRun& run, int64_t channel, int64_t columns);
-  void CopyRow(const float* from, int64_t channels, int64_t pixels, float* to) const;
+  void CopyBlocks(const float* from, int64_t channels, int64_t pixels, float* to) const;
+  // Rows of channels of an NCHW tensor; strides in floats.
+  struct ChannelRows {
+    int64_t channel_stride = 0, row_stride = 0;
+    int64_t channels = 0, rows = 0;
+  };
+  void TransposeChannels(const WinogradPlan::ToStrip& kernels, const float* from, const ChannelRows& rows,
+                         int64_t pixels, float* strip, int64_t strip_row) const;
   bool IsInside(int64_t y, int64_t x) const;
   Range InsideTiles(const TileRun& run) const;
 
@@ -58,8 +65,6 @@ class Worker {
   int64_t RoundUpToBlock(int64_t block) const;
   void ClearVector(const TileRun& run, int64_t channel) const;
   void TransposePixels(const float* strip, float* to, int64_t channel_stride, int64_t channels, int64_t pixels) const;
-  void TransposeChannels(const float* from, int64_t channel_stride, float* strip, int64_t channels,
-                         int64_t pixels) const;
   int64_t PixelMask(int64_t y, int64_t x) const;
 
   const WinogradPlan& plan_;

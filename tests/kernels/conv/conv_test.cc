@@ -309,7 +309,7 @@ TEST_F(ConvMeasureTest, GivesRightResults) {
       ASSERT_TRUE(conv.ok()) << conv.status().message();
       // The tester's plan finds the wisdom.
       ConvTester tester(desc);
-      EXPECT_TRUE(tester.Data(DataKind::kInteger).Threads(2).Run());
+      EXPECT_TRUE(tester.Transforms().Data(DataKind::kInteger).Threads(2).Run());
       EXPECT_EQ(tester.algorithm(), conv->algorithm());
     }
   }
