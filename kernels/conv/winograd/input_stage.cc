@@ -142,14 +142,15 @@ void Worker::FillStrip(const TileRun& run, int64_t channel, int64_t columns) {
   }
   std::fill_n(strip + bottom * row_floats, (shape_.in_h() - bottom) * row_floats, 0.0f);
   if (top == bottom) return;
-  const float* src = call_.src + run.n * s.n + first / block * s.c + first % block + (y + top) * s.h + (x + begin) * s.w;
+  const float* image = call_.src + run.n * s.n + first / block * s.c + first % block;
+  const float* src = image + (y + top) * s.h + (x + begin) * s.w;
   float* to = strip + top * row_floats + begin * lanes_;
   if (block == 1) {
     const ChannelRows rows{s.c, s.h, channels, bottom - top};
     TransposeChannels(plan_.src_to_strip_, src, rows, end - begin, to, row_floats);
     return;
   }
-  for (int64_t i = top; i < bottom; ++i) CopyBlocks(src + (i - top) * s.h, channels, end - begin, to + (i - top) * row_floats);
+  for (int64_t i = 0; i < bottom - top; ++i) CopyBlocks(src + i * s.h, channels, end - begin, to + i * row_floats);
 }
 
 // `channels` of `pixels` neighbours of a row of a blocked source.
