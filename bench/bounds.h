@@ -20,7 +20,7 @@ struct BoundResult {
   bool disturbed = false;
   // Of the algorithm itself where it does something else than the direct sum; 0 = it does not, or unknown.
   double own_bound_us = 0;
-  std::string own_binding;
+  std::string own_binding{};
 };
 
 // What a pass over memory moves, in explicit bytes.

@@ -118,8 +118,10 @@ Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::M
     const bench::BoundResult at{result.bound->bound_us,   roofline::BindingName(result.bound->binding),
                                 result.bound->compute_us, result.bound->memory_us,
                                 result.bound->peak_gflops, false};
-    result.model = bench::ModelPlan({&*problem, result.algorithm, result.isa, result.threads,
-                                     request.options.accuracy}, at);
+    if (!result.own.transforms) {  // the losses are those of direct sums
+      result.model = bench::ModelPlan({&*problem, result.algorithm, result.isa, result.threads,
+                                       request.options.accuracy}, at);
+    }
   }
   return result;
 }
