@@ -129,6 +129,16 @@ TEST(Sampler, StopFlagEndsIt) {
             0);
 }
 
+TEST(Sampler, WhatComesBeforeASampleIsNotTimed) {
+  FakeStopwatch watch;
+  SamplingOptions options;
+  options.budget_us = 1e5;
+  options.before = [&] { watch.now_us += 300; };
+  const TimeStats stats = Measure(watch, [&] { watch.now_us += 2; }, options);
+  EXPECT_DOUBLE_EQ(stats.median, 2);
+  EXPECT_EQ(stats.inner, 1);
+}
+
 TEST(Sampler, SystemStopwatchRuns) {
   const std::unique_ptr<Stopwatch> watch = MakeSystemStopwatch(1);
   const double before = watch->NowUs();

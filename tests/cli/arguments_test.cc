@@ -115,5 +115,21 @@ TEST(Arguments, PostOps) {
   }
 }
 
+TEST(Arguments, CacheModes) {
+  using bench::CacheMode;
+  EXPECT_EQ(ParseCacheModes("hot").value(), std::vector<CacheMode>{CacheMode::kHot});
+  EXPECT_EQ(ParseCacheModes("cold,cold-weights").value(),
+            (std::vector<CacheMode>{CacheMode::kCold, CacheMode::kColdWeights}));
+  for (const char* text : {"", "warm", "hot,hot", "hot,"}) EXPECT_FALSE(ParseCacheModes(text).ok()) << text;
+}
+
+TEST(Arguments, Percentages) {
+  EXPECT_DOUBLE_EQ(ParsePercent("--fail-above", "3%").value(), 0.03);
+  EXPECT_DOUBLE_EQ(ParsePercent("--fail-above", "0.5%").value(), 0.005);
+  for (const char* text : {"", "3", "%", "-1%", "1e9%", "nan%", "3 %"}) {
+    EXPECT_FALSE(ParsePercent("--fail-above", text).ok()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace rafter::cli

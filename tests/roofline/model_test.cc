@@ -197,5 +197,27 @@ TEST(BindingName, NamesEach) {
   EXPECT_STREQ(BindingName(Binding::kDram), "DRAM");
 }
 
+TEST(ColdBoundOf, TakesColdBytesFromMemory) {
+  const Machine machine = MadeUpMachine();
+  ConvCost cost;
+  cost.flops_valid = 1;
+  cost.src_bytes = 4e3;
+  cost.weights_bytes = 8e3;
+  cost.dst_bytes = 4e3;
+  cost.bytes = 16e3;
+  const Bound hot = BoundOf(machine, Isa::kAvx2, 1, WorkOf(cost)).value();
+  const Bound weights = ColdBoundOf(machine, Isa::kAvx2, 1, cost, true).value();
+  const Bound cold = ColdBoundOf(machine, Isa::kAvx2, 1, cost, false).value();
+  EXPECT_LT(hot.bound_us, weights.bound_us);
+  EXPECT_LT(weights.bound_us, cold.bound_us);
+  EXPECT_EQ(cold.binding, Binding::kDram);
+  const double memory = MixBandwidth(machine.roofs, Isa::kAvx2, 1, 0, 1e12);
+  EXPECT_GE(weights.memory_us, cost.weights_bytes / memory * 1e-3);
+  // Where arithmetic binds, cold caches change nothing.
+  cost.flops_valid = 1e12;
+  EXPECT_EQ(ColdBoundOf(machine, Isa::kAvx2, 1, cost, false).value().binding, Binding::kCompute);
+  EXPECT_FALSE(ColdBoundOf({}, Isa::kAvx2, 1, cost, false).ok());
+}
+
 }  // namespace
 }  // namespace rafter::roofline

@@ -1,0 +1,116 @@
+// Tests of bench/plan_model: bound + losses = model, and the losses that must show. Nothing is executed.
+#include "bench/plan_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "bench/descriptor.h"
+#include "kernels/conv/dispatch.h"
+#include "rafter/cost.h"
+
+namespace rafter::bench {
+namespace {
+
+struct Modelled {
+  PlanModel model;
+  BoundResult bound;
+  std::string algorithm;
+};
+
+// Under a peak of 100 GFLOP/s and 50 GB/s.
+Modelled Model(const std::string& text, Isa isa, int threads = 1, Layout layout = Layout::kNhwc) {
+  ConvDesc desc = ParseDescriptor(text).value().desc;
+  desc.src.layout = desc.dst.layout = layout;
+  const ConvProblem problem = Validate(desc).value();
+  const ConvCost cost = rafter::CostOf(desc).value();
+  Modelled result;
+  result.bound.peak_gflops = 100.0 * threads;
+  result.bound.compute_us = cost.flops_valid / (result.bound.peak_gflops * 1e3);
+  result.bound.memory_us = cost.bytes / 50e3;
+  result.bound.bound_us = std::max(result.bound.compute_us, result.bound.memory_us);
+  PlanContext context;
+  context.isa = isa;
+  context.threads = threads;
+  context.machine = &CurrentMachineModel();
+  Result<Decision> decision = Decide(ConvAlgorithms(), problem, context, "");
+  EXPECT_TRUE(decision.ok());
+  result.algorithm = decision->plan->algorithm();
+  result.model = ModelPlan({&problem, result.algorithm, isa, threads}, result.bound);
+  return result;
+}
+
+double UsOf(const PlanModel& model, const std::string& name) {
+  for (const Loss& loss : model.losses) {
+    if (loss.name == name) return loss.us;
+  }
+  return 0;
+}
+
+class PlanModelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (EffectiveIsa() == Isa::kNone) GTEST_SKIP() << "no vector instructions";
+  }
+  Isa isa_ = EffectiveIsa();
+};
+
+TEST_F(PlanModelTest, BoundAndLossesAddUp) {
+  for (const char* text : {"mb1ic64ih56oc64oh56kh3ph1", "mb1ic256ih14oc256oh14kh3ph1", "mb1ic64ih56oc256oh56kh1",
+                           "mb1g32ic32ih112oc32oh112kh3ph1", "mb1ic64ih28oc5oh28kh3ph1", "mb1ic3ih32oc8oh32kh3ph1",
+                           "mb1g8ic64ih28oc64oh28kh3ph1", "mb1ic16ih4oc16kh1"}) {
+    for (const Layout layout : {Layout::kNhwc, Layout::kNchw, Layout::kNchw16c}) {
+      const Modelled m = Model(text, isa_, 1, layout);
+      if (m.algorithm == "reference") continue;
+      ASSERT_GT(m.model.model_us, 0) << text << " " << m.algorithm;
+      EXPECT_GE(m.model.model_us, m.bound.bound_us);
+      double sum = m.bound.bound_us;
+      for (size_t i = 0; i < m.model.losses.size(); ++i) {
+        const Loss& loss = m.model.losses[i];
+        EXPECT_GT(loss.us, 0) << loss.name;
+        EXPECT_FALSE(loss.why.empty());
+        if (i > 0 && loss.name != "small losses") EXPECT_LE(loss.us, m.model.losses[i - 1].us);
+        sum += loss.us;
+      }
+      EXPECT_NEAR(sum, m.model.model_us, 1e-6 * m.model.model_us) << text;
+    }
+  }
+}
+
+TEST_F(PlanModelTest, IdleLanesAreNamed) {
+  const Modelled one = Model("mb1ic64ih28oc65oh28kh1", isa_, 1);
+  EXPECT_GT(UsOf(one.model, "idle lanes") / one.model.model_us, 0.02) << one.algorithm;
+  const Modelled full = Model("mb1ic64ih28oc64oh28kh1", isa_, 1);
+  EXPECT_EQ(UsOf(full.model, "idle lanes"), 0);
+}
+
+TEST_F(PlanModelTest, CopiesAreNamed) {
+  const Modelled m = Model("mb1ic256ih14oc256oh14kh3ph1", isa_, 1, Layout::kNchw);
+  if (m.algorithm.find("+reorder") == std::string::npos) GTEST_SKIP() << m.algorithm;
+  EXPECT_GT(UsOf(m.model, "packing"), 0);
+}
+
+TEST_F(PlanModelTest, ForksAreNamed) {
+  const Modelled m = Model("mb1ic64ih14oc64oh14kh3ph1", isa_, 2);
+  EXPECT_GT(UsOf(m.model, "fork-join") + UsOf(m.model, "small losses"), 0);
+}
+
+TEST_F(PlanModelTest, NoModelWithoutBoundOrAlgorithm) {
+  const ConvProblem problem = Validate(ParseDescriptor("mb1ic64ih56oc64oh56kh3ph1").value().desc).value();
+  EXPECT_EQ(ModelPlan({&problem, "direct", isa_, 1}, {}).model_us, 0);
+  BoundResult bound;
+  bound.bound_us = bound.compute_us = 10;
+  EXPECT_EQ(ModelPlan({&problem, "no such", isa_, 1}, bound).model_us, 0);
+  EXPECT_EQ(ModelPlan({&problem, "pointwise", isa_, 1}, bound).model_us, 0) << "it refuses 3x3";
+  EXPECT_EQ(ModelPlan({&problem, "direct", Isa::kNone, 1}, bound).model_us, 0);
+}
+
+TEST_F(PlanModelTest, TheClockFollowsThePeak) {
+  const MachineModel model = AtPeak(CurrentMachineModel(), isa_, 2, 123);
+  EXPECT_NEAR(model.PeakFlopsPerUs(isa_) * 2, 123e3, 1);
+  EXPECT_EQ(AtPeak(CurrentMachineModel(), isa_, 1, 0).clock_ghz, CurrentMachineModel().clock_ghz);
+}
+
+}  // namespace
+}  // namespace rafter::bench
