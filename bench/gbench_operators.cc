@@ -74,8 +74,8 @@ double BoundUs(const OperatorCost& cost, Isa isa) {
   const roofline::Machine* machine = MachineWithRoofs();
   if (machine == nullptr) return 0;
   const BoundTerms terms = BoundTermsOf(cost);
-  const Result<roofline::Bound> bound =
-      roofline::BoundOf(*machine, isa, 1, {terms.flops, terms.load_bytes, terms.store_bytes});
+  const roofline::Work work{terms.flops, terms.load_bytes, terms.store_bytes};
+  const Result<roofline::Bound> bound = roofline::BoundOf(*machine, isa, 1, work);
   return bound.ok() ? bound->bound_us : 0;
 }
 
