@@ -18,7 +18,7 @@ CaseResult Timed(int number, double us, double half_width = 0.002) {
   return result;
 }
 
-Report Run(double us, int cases = 10, double half_width = 0.002) {
+Report MakeReport(double us, int cases = 10, double half_width = 0.002) {
   Report report;
   report.environment = {{"cpu", {{"model_name", "A"}}}};
   for (int i = 0; i < cases; ++i) report.cases.push_back(Timed(i, us + i, half_width));
@@ -26,7 +26,7 @@ Report Run(double us, int cases = 10, double half_width = 0.002) {
 }
 
 TEST(CompareReports, ARunAgainstItselfIsTheSame) {
-  const ReportComparison c = CompareReports(Run(100), Run(100), 0.03);
+  const ReportComparison c = CompareReports(MakeReport(100), MakeReport(100), 0.03);
   EXPECT_EQ(c.same, 10);
   EXPECT_NEAR(c.geomean, 1, 1e-12);
   EXPECT_TRUE(c.differences.empty());
@@ -34,9 +34,9 @@ TEST(CompareReports, ARunAgainstItselfIsTheSame) {
 }
 
 TEST(CompareReports, FindsTheCaseThatBecameSlower) {
-  Report b = Run(100);
+  Report b = MakeReport(100);
   b.cases[4] = Timed(4, 104 * 1.10);
-  const ReportComparison c = CompareReports(Run(100), b, 0.03);
+  const ReportComparison c = CompareReports(MakeReport(100), b, 0.03);
   EXPECT_EQ(c.slower, 1);
   EXPECT_EQ(c.pairs[4].verdict, Verdict::kSlower);
   EXPECT_EQ(c.pairs[4].evidence, "time");
@@ -44,24 +44,24 @@ TEST(CompareReports, FindsTheCaseThatBecameSlower) {
   EXPECT_TRUE(c.pairs[4].regression);
   EXPECT_EQ(JudgeGate(c), GateOutcome::kRegression);
   // Slower, but by less than is allowed.
-  EXPECT_EQ(JudgeGate(CompareReports(Run(100), b, 0.15)), GateOutcome::kPassed);
+  EXPECT_EQ(JudgeGate(CompareReports(MakeReport(100), b, 0.15)), GateOutcome::kPassed);
   const std::string text = ComparisonText(c, "a", "b", 0.03);
   EXPECT_NE(text.find("REGRESSION"), std::string::npos);
   EXPECT_NE(text.find("environments: the same"), std::string::npos);
 }
 
 TEST(CompareReports, NoiseIsAmbiguousAndTheGateSaysSo) {
-  const ReportComparison c = CompareReports(Run(100, 10, 0.10), Run(103, 10, 0.10), 0.03);
+  const ReportComparison c = CompareReports(MakeReport(100, 10, 0.10), MakeReport(103, 10, 0.10), 0.03);
   EXPECT_EQ(c.ambiguous, 10);
   EXPECT_EQ(JudgeGate(c), GateOutcome::kTooNoisy);
-  Report busy = Run(100);
+  Report busy = MakeReport(100);
   for (CaseResult& result : busy.cases) result.busy_cpus = 1;
-  EXPECT_EQ(CompareReports(Run(100), busy, 0.03).ambiguous, 10);
-  EXPECT_EQ(JudgeGate(CompareReports(Run(100), busy, 0.03)), GateOutcome::kTooNoisy);
+  EXPECT_EQ(CompareReports(MakeReport(100), busy, 0.03).ambiguous, 10);
+  EXPECT_EQ(JudgeGate(CompareReports(MakeReport(100), busy, 0.03)), GateOutcome::kTooNoisy);
 }
 
 TEST(CompareReports, PairsWithAnotherLibraryCancelTheMachine) {
-  Report a = Run(100), b = Run(200);  // the machine was half as fast
+  Report a = MakeReport(100), b = MakeReport(200);  // the machine was half as fast
   for (Report* report : {&a, &b}) {
     for (CaseResult& result : report->cases) result.vs_same = MakeVersus(1.2, "FASTER");
   }
@@ -72,7 +72,7 @@ TEST(CompareReports, PairsWithAnotherLibraryCancelTheMachine) {
 }
 
 TEST(CompareReports, ProbesCancelTheClock) {
-  Report a = Run(100), b = Run(110);
+  Report a = MakeReport(100), b = MakeReport(110);
   for (size_t i = 0; i < a.cases.size(); ++i) {
     a.cases[i].peak_gflops = 110;
     b.cases[i] = Timed(static_cast<int>(i), a.cases[i].time.median * 1.1);
@@ -84,9 +84,9 @@ TEST(CompareReports, ProbesCancelTheClock) {
 }
 
 TEST(CompareReports, OtherMachinesDecideNothing) {
-  Report b = Run(200);
+  Report b = MakeReport(200);
   b.environment["cpu"]["model_name"] = "B";
-  const ReportComparison c = CompareReports(Run(100), b, 0.03);
+  const ReportComparison c = CompareReports(MakeReport(100), b, 0.03);
   EXPECT_FALSE(c.comparable);
   EXPECT_EQ(c.ambiguous, 10);
   EXPECT_EQ(JudgeGate(c), GateOutcome::kTooNoisy);
@@ -94,7 +94,7 @@ TEST(CompareReports, OtherMachinesDecideNothing) {
 }
 
 TEST(CompareReports, ListsWhatIsInOneOnly) {
-  Report a = Run(100, 3), b = Run(100, 4);
+  Report a = MakeReport(100, 3), b = MakeReport(100, 4);
   b.cases.erase(b.cases.begin());
   b.cases[0].error = "wrong output";
   const ReportComparison c = CompareReports(a, b, 0.03);
@@ -106,7 +106,7 @@ TEST(CompareReports, ListsWhatIsInOneOnly) {
 }
 
 TEST(CompareReports, NothingInCommonCannotPass) {
-  EXPECT_EQ(JudgeGate(CompareReports(Run(100, 1), Report(), 0.03)), GateOutcome::kTooNoisy);
+  EXPECT_EQ(JudgeGate(CompareReports(MakeReport(100, 1), Report(), 0.03)), GateOutcome::kTooNoisy);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(DataSheets, TheDepthwiseLessonComesOut) {
   const Result<Machine> cpu = DataSheetMachine("i9-10980xe-16c");
   ASSERT_TRUE(cpu.ok());
   const double bytes = 1e6;
-  const Result<Bound> bound = BoundOf(*cpu, Isa::kAvx2, 1, {2.346 * bytes, bytes / 2, bytes / 2});
+  const Result<Bound> bound = BoundOf(*cpu, Isa::kAvx2, 1, Work{2.346 * bytes, bytes / 2, bytes / 2});
   ASSERT_TRUE(bound.ok());
   EXPECT_EQ(bound->binding, Binding::kDram);
   EXPECT_NEAR(bound->compute_us / bound->bound_us, 0.049, 0.0005);

@@ -107,7 +107,7 @@ TEST(BoundOf, InPlaceWorkHasItsOwnCurveAndHalfTheFootprint) {
 }
 
 TEST(BoundOf, NamesTheRoofsThatExist) {
-  const Result<Bound> bound = BoundOf(MadeUpMachine(), Isa::kAvx2, 4, {1, 1, 1});
+  const Result<Bound> bound = BoundOf(MadeUpMachine(), Isa::kAvx2, 4, Work{1, 1, 1});
   ASSERT_FALSE(bound.ok());
   EXPECT_EQ(bound.status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(bound.status().message(), "roofs: none for avx2, 4 threads; known: avx2, 1 thread");
