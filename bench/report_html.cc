@@ -203,9 +203,9 @@ std::string PlainRows(const Report& report) {
   return text;
 }
 
-// "</script>" inside of the data would end it.
+// "</script>" inside of the data would end it, "<!--<script>" would swallow what follows: no '<' stays.
 std::string ScriptSafe(std::string json) {
-  for (size_t at = 0; (at = json.find("</", at)) != std::string::npos; at += 3) json.replace(at, 2, "<\\/");
+  for (size_t at = 0; (at = json.find('<', at)) != std::string::npos; at += 6) json.replace(at, 1, "\\u003c");
   for (size_t at = 0; (at = json.find("<!--", at)) != std::string::npos; at += 5) json.replace(at, 4, "<\\u0021--");
   return json;
 }

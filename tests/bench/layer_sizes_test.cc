@@ -207,7 +207,7 @@ TEST(SizesOf, SaysWhatIsWrong) {
                                    {"concat:1x2x3:1x2x4", "second dimension"},
                                    {"pad:1x3x8x8:1,2", "allowed"},
                                    {"relu:1xax3", "sizes such as"},
-                                   {"mb1ic3", "there must be"},
+                                   {"mb1ic3", "'oc' was not specified"},
                                    {"relu:", "sizes such as"},
                                    {"fc:mb1mb1ic2oc3", "twice"},
                                    {"relu:0x2", "sizes such as"}}) {
