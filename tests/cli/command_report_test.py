@@ -31,7 +31,8 @@ class Sweeps(CommandTest):
         self.assertEqual(len(dots), 6)
 
     def test_models_and_losses(self):
-        case = self.succeed_json("bench", "mb1ic32ih14oc40oh14kh3ph1", "--algorithm", "direct", *BUDGET, "--json", "-")["cases"][0]
+        case = self.succeed_json("bench", "mb1ic32ih14oc40oh14kh3ph1", "--algorithm", "direct", *BUDGET,
+                                 "--json", "-")["cases"][0]
         self.assertEqual(case["mode"], "hot")
         if not command.has_vector_set():
             return
