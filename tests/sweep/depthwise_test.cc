@@ -164,11 +164,11 @@ TEST(Depthwise, KernelCountReachesAPlateau) {
           }
           for (int64_t width = 1; width <= 100; ++width) plan(1, width), plan(30, width), plan(300, width);
           for (int i = 0; i < 1200; ++i) plan(random.Between(1, 300), random.Between(1, 300));
-          EXPECT_LE(jit::GetCodeCacheStats().kernels, 128u) << kernel;
+          EXPECT_LE(jit::GetCodeCacheStats().kernels, 192u) << kernel;
           const uint64_t before = jit::GetCodeCacheStats().misses;
           for (int i = 0; i < 300; ++i) plan(random.Between(1, 300), random.Between(1, 300));
           // How tiles are cut changes with the size of the image: a rare size may still need kernels of its own.
-          EXPECT_LE(jit::GetCodeCacheStats().misses - before, 6u) << kernel;
+          EXPECT_LE(jit::GetCodeCacheStats().misses - before, 12u) << kernel;
         }
       }
     }
