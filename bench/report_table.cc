@@ -65,8 +65,9 @@ std::string WorstLines(std::span<const CaseResult> cases, const Summary& summary
   if (!summary.lowest_efficiency.empty()) text += "farthest from the bound:\n";
   for (size_t index : summary.lowest_efficiency) {
     const CaseResult& result = cases[index];
-    text += fmt::format("  {:>5.1f} %  {}  ({}, {:.2f} us above)\n", result.efficiency * 100,
-                        Label(result), result.kernel, result.time.median - result.bound_us);
+    const double bound_us = result.own ? result.own->bound_us : result.bound_us;
+    text += fmt::format("  {:>5.1f} %  {}  ({}, {:.2f} us above)\n", result.efficiency * 100, Label(result),
+                        result.kernel, result.time.median - bound_us);
   }
   if (!summary.lowest_speedup.empty()) text += "lowest speed-ups against its best:\n";
   for (size_t index : summary.lowest_speedup) {
