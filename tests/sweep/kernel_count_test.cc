@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "jit/code_cache.h"
+#include "jit/isa.h"
 #include "rafter/conv.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/random_tensor.h"
@@ -27,7 +28,9 @@ void CheckPlateau(ConvDesc desc, const char* algorithm = "", size_t most = 64,
     plan(30, width);
   }
   for (int i = 0; i < 1000; ++i) plan(random.Between(1, 300), random.Between(1, 300));
-  EXPECT_LE(jit::GetCodeCacheStats().kernels, most);
+  // With 32 registers tiles come in more sizes: up to 154 kernels for 3x3 where 16 registers need fewer than 64.
+  const size_t more = jit::GetIsaInfo(EffectiveIsa()).num_vecs >= 32 ? 3 : 1;
+  EXPECT_LE(jit::GetCodeCacheStats().kernels, more * most);
   const uint64_t before = jit::GetCodeCacheStats().misses;
   for (int i = 0; i < 300; ++i) plan(random.Between(1, 300), random.Between(1, 300));
   EXPECT_EQ(jit::GetCodeCacheStats().misses, before) << "sizes like those seen compile nothing";
