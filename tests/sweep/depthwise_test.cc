@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "jit/code_cache.h"
+#include "jit/isa.h"
 #include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
@@ -164,11 +165,13 @@ TEST(Depthwise, KernelCountReachesAPlateau) {
           }
           for (int64_t width = 1; width <= 100; ++width) plan(1, width), plan(30, width), plan(300, width);
           for (int i = 0; i < 1200; ++i) plan(random.Between(1, 300), random.Between(1, 300));
-          EXPECT_LE(jit::GetCodeCacheStats().kernels, 192u) << kernel;
+          // With 32 registers tiles come in more sizes.
+          const bool many = jit::GetIsaInfo(EffectiveIsa()).num_vecs >= 32;
+          EXPECT_LE(jit::GetCodeCacheStats().kernels, kernel > 3 ? 192u : many ? 128u : 90u) << kernel;
           const uint64_t before = jit::GetCodeCacheStats().misses;
           for (int i = 0; i < 300; ++i) plan(random.Between(1, 300), random.Between(1, 300));
           // How tiles are cut changes with the size of the image: a rare size may still need kernels of its own.
-          EXPECT_LE(jit::GetCodeCacheStats().misses - before, 12u) << kernel;
+          EXPECT_LE(jit::GetCodeCacheStats().misses - before, 6u) << kernel;
         }
       }
     }
