@@ -51,6 +51,15 @@ inline Status CheckPointer(const float* pointer, const char* null, const char* m
   return {};
 }
 
+// The two tensors of most operators.
+inline Status CheckSrcAndDst(const float* src, const float* dst) noexcept {
+  Status status = CheckPointer(src, "src: is null, allowed: a pointer to the source tensor",
+                               "src: is not aligned to 4 bytes");
+  if (!status.ok()) return status;
+  return CheckPointer(dst, "dst: is null, allowed: a pointer to the destination tensor",
+                      "dst: is not aligned to 4 bytes");
+}
+
 // Threads beyond which `bytes` of traffic (read and written) would be shared out too thinly: what one thread moves in
 // the time of a fork-join is not worth a second one.
 inline int ThreadsForBytes(double bytes, int threads, const MachineModel& machine) noexcept {

@@ -80,6 +80,15 @@ Status CheckType(DataType type) {
   return InvalidField("type", static_cast<int64_t>(type), "is unknown, allowed: 0 (f32)");
 }
 
+Status CheckSameFormat(DataType type, Layout src, Layout dst) {
+  Status status = CheckType(type);
+  if (status.ok()) status = CheckLayout("src.layout", src);
+  if (status.ok()) status = CheckLayout("dst.layout", dst);
+  if (!status.ok() || dst == src) return status;
+  return InvalidField("dst.layout", static_cast<int64_t>(dst),
+                      std::string("differs from the source's, allowed: ") + LayoutName(src));
+}
+
 Status CheckSizes(const TensorShape& shape) {
   if (shape.n < 0) return InvalidField("n", shape.n, "is negative, allowed: 0 and above");
   if (shape.c < 1) return InvalidField("c", shape.c, "is too small, allowed: 1 and above");

@@ -33,6 +33,9 @@ Status CheckLayout(const char* field, Layout layout);
 // kInvalidArgument unless `type` is kF32.
 Status CheckType(DataType type);
 
+// kInvalidArgument unless CheckType, both layouts are known, and dst has that of src.
+Status CheckSameFormat(DataType type, Layout src, Layout dst);
+
 // kInvalidArgument unless all sizes are at least 1 (n: 0), named "n", "c", "h", "w".
 Status CheckSizes(const TensorShape& shape);
 

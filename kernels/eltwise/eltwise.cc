@@ -37,11 +37,7 @@ Status BadCall(const char* message) noexcept { return Status(StatusCode::kInvali
 
 Status CheckCall(const EltwiseProblem& problem, const float* src, const float* dst,
                  std::span<const float* const> operands) noexcept {
-  Status status = CheckPointer(src, "src: is null, allowed: a pointer to the source tensor",
-                               "src: is not aligned to 4 bytes");
-  if (!status.ok()) return status;
-  status = CheckPointer(dst, "dst: is null, allowed: a pointer to the destination tensor",
-                        "dst: is not aligned to 4 bytes");
+  Status status = CheckSrcAndDst(src, dst);
   if (!status.ok()) return status;
   const TensorPlace to{dst, problem.layout(), problem.dst, problem.shape()};
   if (OverlapOf({src, problem.layout(), problem.src, problem.shape()}, to) == Overlap::kPartial) {

@@ -56,20 +56,9 @@ Status CheckOp(const std::string& field, const EltwiseOp& op, int64_t c) {
 }
 
 Status CheckShape(const EltwiseDesc& desc) {
-  if (desc.type != DataType::kF32) {
-    return InvalidField("type", static_cast<int64_t>(desc.type), "is unknown, allowed: 0 (f32)");
-  }
-  for (const auto& [name, format] : {std::pair{"src.layout", &desc.src}, std::pair{"dst.layout", &desc.dst}}) {
-    if (Status status = CheckLayout(name, format->layout); !status.ok()) return status;
-  }
-  if (desc.dst.layout != desc.src.layout) {
-    return InvalidField("dst.layout", static_cast<int64_t>(desc.dst.layout),
-                        std::string("differs from the source's, allowed: ") + LayoutName(desc.src.layout));
-  }
-  if (desc.n < 0) return InvalidField("n", desc.n, "is negative, allowed: 0 and above");
-  for (const auto& [name, value] : {std::pair{"c", desc.c}, std::pair{"h", desc.h}, std::pair{"w", desc.w}}) {
-    if (value < 1) return InvalidField(name, value, "is too small, allowed: 1 and above");
-  }
+  Status status = CheckSameFormat(desc.type, desc.src.layout, desc.dst.layout);
+  if (status.ok()) status = CheckSizes({desc.n, desc.c, desc.h, desc.w});
+  if (!status.ok()) return status;
   const auto ops = static_cast<int64_t>(desc.ops.size());
   if (ops >= 1 && ops <= kMaxEltwiseOps) return {};
   return InvalidField("ops", ops, "operations, allowed: 1 to " + std::to_string(kMaxEltwiseOps));

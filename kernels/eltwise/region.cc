@@ -8,6 +8,7 @@
 
 #include "jit/isa.h"
 #include "kernels/eltwise/emitter.h"
+#include "kernels/lane_masks.h"
 
 namespace rafter::eltwise {
 namespace {
@@ -18,9 +19,6 @@ constexpr int64_t kLineBytes = 64;
 constexpr int64_t kRunStep = 512;
 // Tables of joined pixels stay within a quarter of the first-level cache.
 constexpr int64_t kMostJoinedFloats = 2048;
-
-// Lane masks: the window that starts at 16 - n has n used lanes.
-constexpr int32_t kTailMasks[32] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 bool HasTables(const EltwiseProblem& problem) {
   return std::any_of(problem.desc.ops.begin(), problem.desc.ops.end(),
@@ -240,7 +238,7 @@ void Region::CallKernel(bool past_caches, Args& args, int64_t rows, int64_t run)
   args.group_bytes = bytes / group_bytes_ * group_bytes_;
   args.unit_bytes = bytes / unit_bytes_ * unit_bytes_;
   args.tail_lanes = run % vec_lanes_;
-  args.tail_mask = kTailMasks + 16 - args.tail_lanes;
+  args.tail_mask = FirstLanes(args.tail_lanes);
   const jit::KernelPtr& kernel = past_caches ? past_caches_kernel_ : kernel_;
   kernel->entry<Function>()(&args);
 }

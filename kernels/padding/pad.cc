@@ -32,14 +32,6 @@ double BytesOf(const TensorShape& s) {
          static_cast<double>(s.w);
 }
 
-Status CheckPointers(const float* src, const float* dst) noexcept {
-  Status status = CheckPointer(src, "src: is null, allowed: a pointer to the source tensor",
-                               "src: is not aligned to 4 bytes");
-  if (!status.ok()) return status;
-  return CheckPointer(dst, "dst: is null, allowed: a pointer to the destination tensor",
-                      "dst: is not aligned to 4 bytes");
-}
-
 }  // namespace
 
 Pad::Pad(std::shared_ptr<const Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -70,7 +62,7 @@ Status Pad::Run(const float* src, float* dst, const OperatorRunOptions& options)
   if (Status status = CheckMaxThreads(options); !status.ok()) return status;
   const PadProblem& problem = impl.problem;
   if (problem.desc.n == 0) return {};
-  if (Status status = CheckPointers(src, dst); !status.ok()) return status;
+  if (Status status = CheckSrcAndDst(src, dst); !status.ok()) return status;
   const Layout layout = problem.desc.src.layout;
   const TensorPlace from{src, layout, problem.src, problem.in}, to{dst, layout, problem.dst, problem.out};
   const TensorPlace inner{dst + problem.inner_offset, layout, WithDenseSingles(layout, problem.dst, problem.in),

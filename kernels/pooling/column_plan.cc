@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jit/isa.h"
+#include "kernels/lane_masks.h"
 #include "kernels/pooling/emitter.h"
 #include "kernels/pooling/plan.h"
 
@@ -16,9 +17,6 @@ constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kLineFloats = 4096;
 constexpr int64_t kMostCols = 8;
 constexpr int64_t kMostLanes = 16;
-
-// Lane masks: the window that starts at 16 - n has n used lanes.
-constexpr int32_t kMasks[32] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 class ColumnPlan final : public Plan {
  public:
@@ -85,7 +83,7 @@ class ColumnPlan final : public Plan {
                         end - begin,
                         taps.end - taps.begin,
                         high.dilation * problem_.src.h * kFloat,
-                        kMasks + 16 - (end - begin) % lanes_};
+                        FirstLanes((end - begin) % lanes_)};
       vertical_->entry<VerticalFunction>()(&args);
     }
     std::fill(line, line + begin, outside);
@@ -97,7 +95,7 @@ class ColumnPlan final : public Plan {
                         wide.dilation * kFloat,
                         wide.stride,
                         counts_.data() + outputs.begin,
-                        kMasks + 16 - (outputs.end - outputs.begin) % lanes_,
+                        FirstLanes((outputs.end - outputs.begin) % lanes_),
                         static_cast<float>(DivisorTaps(problem_.desc, high, h))};
     horizontal_->entry<HorizontalFunction>()(&args);
   }
@@ -131,7 +129,7 @@ class PlanePlan final : public Plan {
       args_.count *= args_.rows;
       args_.rows = 1;
     }
-    args_.mask = kMasks + 16 - args_.count % jit::GetIsaInfo(isa_).vec_lanes();
+    args_.mask = FirstLanes(args_.count % jit::GetIsaInfo(isa_).vec_lanes());
     return {};
   }
 

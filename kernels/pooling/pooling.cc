@@ -73,16 +73,7 @@ Status Pooling::Run(const float* src, float* dst, const OperatorRunOptions& opti
   const PoolingProblem& problem = impl_->problem;
   if (Status status = CheckMaxThreads(options); !status.ok()) return status;
   if (problem.desc.n == 0) return {};
-  if (Status status = CheckPointer(src, "src: is null, allowed: a pointer to the source tensor",
-                                   "src: is not aligned to 4 bytes");
-      !status.ok()) {
-    return status;
-  }
-  if (Status status = CheckPointer(dst, "dst: is null, allowed: a pointer to the destination tensor",
-                                   "dst: is not aligned to 4 bytes");
-      !status.ok()) {
-    return status;
-  }
+  if (Status status = CheckSrcAndDst(src, dst); !status.ok()) return status;
   if (OverlapOf({src, problem.layout(), problem.src, problem.src_shape()},
                 {dst, problem.layout(), problem.dst, problem.dst_shape()}) != Overlap::kNone) {
     return Status(StatusCode::kInvalidArgument, "dst: overlaps src, allowed: tensors that share no memory");

@@ -13,15 +13,7 @@ Status CheckEnums(const PoolingDesc& desc) {
   if (desc.kind != PoolingKind::kMax && desc.kind != PoolingKind::kAverage) {
     return InvalidField("kind", static_cast<int64_t>(desc.kind), "is unknown, allowed: 1 (max), 2 (average)");
   }
-  if (desc.type != DataType::kF32) {
-    return InvalidField("type", static_cast<int64_t>(desc.type), "is unknown, allowed: 0 (f32)");
-  }
-  for (const auto& [name, format] : {std::pair{"src.layout", &desc.src}, std::pair{"dst.layout", &desc.dst}}) {
-    if (Status status = CheckLayout(name, format->layout); !status.ok()) return status;
-  }
-  if (desc.dst.layout == desc.src.layout) return {};
-  return InvalidField("dst.layout", static_cast<int64_t>(desc.dst.layout),
-                      std::string("differs from the source's, allowed: ") + LayoutName(desc.src.layout));
+  return CheckSameFormat(desc.type, desc.src.layout, desc.dst.layout);
 }
 
 Status CheckSigns(const PoolingDesc& desc) {

@@ -50,12 +50,7 @@ Status Reorder::Run(const float* src, float* dst, const OperatorRunOptions& opti
   if (Status status = CheckMaxThreads(options); !status.ok()) return status;
   const ReorderDesc& desc = impl.problem.desc;
   if (desc.n == 0) return {};
-  Status status = CheckPointer(src, "src: is null, allowed: a pointer to the source tensor",
-                               "src: is not aligned to 4 bytes");
-  if (!status.ok()) return status;
-  status = CheckPointer(dst, "dst: is null, allowed: a pointer to the destination tensor",
-                        "dst: is not aligned to 4 bytes");
-  if (!status.ok()) return status;
+  if (Status status = CheckSrcAndDst(src, dst); !status.ok()) return status;
   const TensorPlace from{src, desc.src.layout, impl.problem.src, impl.problem.shape};
   const TensorPlace to{dst, desc.dst.layout, impl.problem.dst, impl.problem.shape};
   const Overlap overlap = OverlapOf(from, to);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/lane_masks.h"
 #include "jit/isa.h"
 #include "kernels/softmax/emitter.h"
 
@@ -13,9 +14,6 @@ namespace {
 constexpr int64_t kFloat = sizeof(float);
 // Vectors of a chunk in NHWC: they share constants and hide latencies.
 constexpr int64_t kChunkVecs = 4;
-
-// Lane masks: the window that starts at 16 - n has n used lanes.
-constexpr int32_t kMasks[32] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 }  // namespace
 
@@ -59,7 +57,7 @@ void Plan::PlanChannels() {
     args.vectors = channels % block != 0 ? 1 : 0;
     args.src_chunk_step = problem_.src.c * kFloat;
     args.dst_chunk_step = problem_.dst.c * kFloat;
-    args.mask = kMasks + 16 - channels % block;
+    args.mask = FirstLanes(channels % block);
     return;
   }
   spec_.chunk_vecs = kChunkVecs;
@@ -68,7 +66,7 @@ void Plan::PlanChannels() {
   args.vectors = channels % chunk / lanes;
   args.tail_lanes = channels % lanes;
   args.src_chunk_step = args.dst_chunk_step = chunk * kFloat;
-  args.mask = kMasks + 16 - args.tail_lanes;
+  args.mask = FirstLanes(args.tail_lanes);
 }
 
 void Plan::RunChannels(const float* src, float* dst, int64_t pixels) const noexcept {
@@ -80,7 +78,7 @@ void Plan::RunChannels(const float* src, float* dst, int64_t pixels) const noexc
 void Plan::RunPixels(const float* src, float* dst, int64_t pixels) const noexcept {
   const int64_t tail = pixels % jit::GetIsaInfo(isa_).vec_lanes();
   PixelArgs args{src,  dst, pixels, problem_.desc.c, problem_.src.c * kFloat, problem_.dst.c * kFloat,
-                 kMasks + 16 - tail, tail};
+                 FirstLanes(tail), tail};
   kernel_->entry<PixelFunction>()(&args);
 }
 

@@ -51,16 +51,7 @@ Status Softmax::Run(const float* src, float* dst, const OperatorRunOptions& opti
   const SoftmaxProblem& problem = impl_->problem;
   if (Status status = CheckMaxThreads(options); !status.ok()) return status;
   if (problem.desc.n == 0) return {};
-  if (Status status = CheckPointer(src, "src: is null, allowed: a pointer to the source tensor",
-                                   "src: is not aligned to 4 bytes");
-      !status.ok()) {
-    return status;
-  }
-  if (Status status = CheckPointer(dst, "dst: is null, allowed: a pointer to the destination tensor",
-                                   "dst: is not aligned to 4 bytes");
-      !status.ok()) {
-    return status;
-  }
+  if (Status status = CheckSrcAndDst(src, dst); !status.ok()) return status;
   if (OverlapOf({src, problem.layout(), problem.src, problem.shape()},
                 {dst, problem.layout(), problem.dst, problem.shape()}) == Overlap::kPartial) {
     return Status(StatusCode::kInvalidArgument,

@@ -13,6 +13,7 @@
 
 #include "kernels/conv/depthwise/channel_plan.h"
 #include "kernels/conv/depthwise/tuning.h"
+#include "kernels/lane_masks.h"
 #include "runtime/parallel.h"
 
 namespace rafter::depthwise {
@@ -20,14 +21,6 @@ namespace rafter::depthwise {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-
-// Lane masks: the window that starts at 16 - n has n used lanes.
-constexpr struct LaneMasks {
-  int32_t lanes[32];
-  constexpr LaneMasks() : lanes{} {
-    for (int i = 0; i < 16; ++i) lanes[i] = -1;
-  }
-} kLaneMasks;
 
 // Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
 template <typename T>
@@ -146,8 +139,8 @@ void ChannelDriver::SetVectors(size_t run, int64_t first_vec, int64_t vecs) {
   const int64_t lane = vectors.last_block ? kBlock - lanes : channel % kBlock;
   args_.weights = call_.weights + block * w.block_floats + kBlock + lane;
   args_.vecs = vecs;
-  args_.src_mask = kLaneMasks.lanes + 16 - vectors.src_lanes;
-  args_.dst_mask = kLaneMasks.lanes + 16 - vectors.dst_lanes;
+  args_.src_mask = FirstLanes(vectors.src_lanes);
+  args_.dst_mask = FirstLanes(vectors.dst_lanes);
   src_channel_ = 0;
   if (g_.multiplier > 1) {
     int64_t index = first_vec;

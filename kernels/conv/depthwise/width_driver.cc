@@ -9,6 +9,7 @@
 #include "kernels/conv/depthwise/blocking.h"
 #include "kernels/conv/depthwise/channel_spec.h"
 #include "kernels/conv/depthwise/width_plan.h"
+#include "kernels/lane_masks.h"
 #include "runtime/parallel.h"
 
 namespace rafter::depthwise {
@@ -16,14 +17,6 @@ namespace rafter::depthwise {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-
-// Lane masks: the window that starts at 16 - n has n used lanes.
-constexpr struct LaneMasks {
-  int32_t lanes[32];
-  constexpr LaneMasks() : lanes{} {
-    for (int i = 0; i < 16; ++i) lanes[i] = -1;
-  }
-} kLaneMasks;
 
 // Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
 template <typename T>
@@ -85,7 +78,7 @@ void WidthDriver::SetRun(const WidthRun& run, int64_t n, int64_t channel, int64_
   args_.vec_step = run.vec_step * kFloat;
   args_.masks = plan_.program_.masks.data() + run.masks;
   args_.last_lanes = run.last_lanes;
-  args_.last_mask = kLaneMasks.lanes + 16 - run.last_lanes;
+  args_.last_mask = FirstLanes(run.last_lanes);
   int next = 0;
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {
     if (g_.post_ops[op].kind == PostOpKind::kChannelScale)

@@ -3,6 +3,7 @@
 
 #include "kernels/conv/gemm/gemm_plan.h"
 #include "kernels/conv/gemm/tuning.h"
+#include "kernels/lane_masks.h"
 #include "runtime/parallel.h"
 #include "runtime/work_shares.h"
 
@@ -11,14 +12,6 @@ namespace rafter::gemm {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-
-// Lane masks: the window that starts at 16 - n has n used lanes.
-constexpr struct LaneMasks {
-  int32_t lanes[32];
-  constexpr LaneMasks() : lanes{} {
-    for (int i = 0; i < 16; ++i) lanes[i] = -1;
-  }
-} kLaneMasks;
 
 }  // namespace
 
@@ -40,7 +33,7 @@ class GemmDriver {
     args_.dst_channel = plan.problem_.dst.c * kFloat;
     args_.mask_offset = (masks_ - panels_) * kFloat;
     args_.tail_lanes = plan.tail_lanes();
-    args_.tail_mask = kLaneMasks.lanes + 16 - plan.tail_lanes();
+    args_.tail_mask = FirstLanes(plan.tail_lanes());
   }
 
   void RunItem(int64_t item);

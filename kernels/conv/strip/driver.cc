@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "kernels/conv/strip/strip_plan.h"
+#include "kernels/lane_masks.h"
 #include "runtime/parallel.h"
 
 namespace rafter::strip {
@@ -19,14 +20,6 @@ namespace rafter::strip {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-
-// Lane masks: the window that starts at 16 - n has n used lanes.
-constexpr struct LaneMasks {
-  int32_t lanes[32];
-  constexpr LaneMasks() : lanes{} {
-    for (int i = 0; i < 16; ++i) lanes[i] = -1;
-  }
-} kLaneMasks;
 
 // Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
 template <typename T>
@@ -119,7 +112,7 @@ void StripDriver::SetPiece(const PiecePlan& plan, Range units) {
   const Piece& piece = plan.piece;
   const Layer& layer = plan_.layer_;
   args_.chunks = plan.chunks;
-  args_.rest_mask = kLaneMasks.lanes + 16 - plan.rest_lanes;
+  args_.rest_mask = FirstLanes(plan.rest_lanes);
   args_.src_row_step = d.dilation.h * problem_.src.h * kFloat;
   args_.src_column_step =
       ColumnsPerStep(layer, piece.feed) * d.dilation.w * problem_.src.w * kFloat;

@@ -12,6 +12,7 @@
 
 #include "kernels/conv/tile/tile_plan.h"
 #include "kernels/conv/tile/tuning.h"
+#include "kernels/lane_masks.h"
 #include "runtime/parallel.h"
 #include "runtime/work_shares.h"
 
@@ -20,14 +21,6 @@ namespace rafter::tile {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-
-// Lane masks: the window that starts at 16 - n has n used lanes.
-constexpr struct LaneMasks {
-  int32_t lanes[32];
-  constexpr LaneMasks() : lanes{} {
-    for (int i = 0; i < 16; ++i) lanes[i] = -1;
-  }
-} kLaneMasks;
 
 // Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
 template <typename T>
@@ -101,7 +94,7 @@ void TileDriver::SetChannelTile(int64_t index) {
   const int64_t channel = group * g_.oc_g + vec * panels.lanes;
   args_.weights = call_.weights + panels.weights(group, vec);
   args_.bias = call_.weights + panels.bias(group, vec);
-  args_.tail_mask = kLaneMasks.lanes + 16 - run.tail_lanes;
+  args_.tail_mask = FirstLanes(run.tail_lanes);
   src_channel_ = ChannelOffset(g_.src_layout, g_.src, group * g_.ic_g);
   dst_channel_ = ChannelOffset(g_.dst_layout, g_.dst, channel);
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {

@@ -10,6 +10,7 @@
 
 #include "kernels/conv/widthwise/tuning.h"
 #include "kernels/conv/widthwise/width_plan.h"
+#include "kernels/lane_masks.h"
 #include "runtime/parallel.h"
 
 namespace rafter::widthwise {
@@ -17,14 +18,6 @@ namespace rafter::widthwise {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-
-// Lane masks: the window that starts at 16 - n has n used lanes.
-constexpr struct LaneMasks {
-  int32_t lanes[32];
-  constexpr LaneMasks() : lanes{} {
-    for (int i = 0; i < 16; ++i) lanes[i] = -1;
-  }
-} kLaneMasks;
 
 // Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
 template <typename T>
@@ -155,7 +148,7 @@ void WidthDriver::SetColumn(const Column& column) {
   args_.src_shift = -column.shift * src_pixel() * kFloat;
   args_.dst_shift = -column.shift * kFloat;
   args_.tail_lanes = column.tail_lanes;
-  args_.tail_mask = kLaneMasks.lanes + 16 - column.tail_lanes;
+  args_.tail_mask = FirstLanes(column.tail_lanes);
   if (!column.is_edge()) return;
   args_.tap_codes = plan_.row_cut_.codes.data() + column.codes;
   args_.masks = plan_.row_cut_.masks.data() + column.masks;

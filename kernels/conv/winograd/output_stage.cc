@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/conv/winograd/worker.h"
+#include "kernels/lane_masks.h"
 
 namespace rafter::winograd {
 
@@ -30,7 +31,7 @@ void Worker::SetChannels(OutputArgs& args, int64_t vec) const {
   args.m_plane = plan_.m_rows_.position * kFloat;
   args.m_column = shape_.in_h() * args.m_plane;
   args.post_params = plan_.post_params_.data();
-  args.tail_mask = kLaneMasks.lanes + 16 - std::min<int64_t>(lanes_, layout.oc_g - vec * lanes_);
+  args.tail_mask = FirstLanes(std::min<int64_t>(lanes_, layout.oc_g - vec * lanes_));
   for (size_t op = 0; op < plan_.scales_.size(); ++op) {
     if (!plan_.scales_[op].empty()) args.scale[op] = plan_.scales_[op].data() + layout.bias(group_) + vec * lanes_;
   }

@@ -98,14 +98,6 @@ T* Shift(T* pointer, int64_t floats) {
                               static_cast<uintptr_t>(floats * static_cast<int64_t>(sizeof(float))));
 }
 
-// Lane masks: the window that starts at 16 - n has n used lanes.
-inline constexpr struct LaneMasks {
-  int32_t lanes[32];
-  constexpr LaneMasks() : lanes{} {
-    for (int i = 0; i < 16; ++i) lanes[i] = -1;
-  }
-} kLaneMasks;
-
 }  // namespace rafter::winograd
 
 #endif  // RAFTER_KERNELS_CONV_WINOGRAD_WORKER_H_
