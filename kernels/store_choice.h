@@ -3,6 +3,8 @@
 #ifndef RAFTER_KERNELS_STORE_CHOICE_H_
 #define RAFTER_KERNELS_STORE_CHOICE_H_
 
+#include <xmmintrin.h>
+
 #include "runtime/machine_model.h"
 
 namespace rafter {
@@ -11,6 +13,9 @@ namespace rafter {
 inline bool StoresPastCaches(double bytes, const MachineModel& machine) noexcept {
   return bytes > static_cast<double>(machine.l3_bytes);
 }
+
+// Orders such stores before whatever the thread does next: once at the end of its work, since it waits for the memory.
+inline void FinishStores() noexcept { _mm_sfence(); }
 
 }  // namespace rafter
 

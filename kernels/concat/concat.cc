@@ -164,6 +164,7 @@ Status Concat::Run(std::span<const float* const> inputs, float* dst, const Opera
     } else {
       CopyUnits(impl, inputs, dst, skipped, SplitRange(impl.units, team, thread));
     }
+    FinishStores();
   });
   return {};
 }

@@ -1,10 +1,13 @@
 // kernels/padding/plan.cc: see the header.
 #include "kernels/padding/plan.h"
 
+#include <xmmintrin.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "kernels/reorder/copy_kernel.h"
+#include "kernels/store_choice.h"
 
 namespace rafter::padding {
 
@@ -103,18 +106,37 @@ void Plan::Run(const float* src, float* dst, bool in_place, Range units) const n
       RunRows(place, begin, end);
     }
   }
+  if (stage_ || rows_past_caches_) FinishStores();
 }
 
-// The rows are finished in a buffer that lies like the result within a line.
+// The rows are finished in a buffer that lies like the result within a line. While it is written out, what the next
+// chunk will read is prefetched: nothing else would ask the memory for it.
 void Plan::RunStaged(Place place, int64_t begin, int64_t end) const noexcept {
-  constexpr int64_t kLineFloats = 16;
+  constexpr int64_t kLineFloats = 16, kParts = 4;
   alignas(64) float buffer[kChunkFloats + kLineFloats];
   float* const target = place.dst + begin * problem_.dst.h;
-  place.dst = buffer + reinterpret_cast<uintptr_t>(target) / sizeof(float) % kLineFloats;
+  const auto within = static_cast<int64_t>(reinterpret_cast<uintptr_t>(target) / sizeof(float) % kLineFloats);
+  place.dst = buffer + within;
   place.first_row = begin;
   RunRows(place, begin, end);
-  const CopyArgs args{place.dst, target, 1, 0, 0, (end - begin) * problem_.dst.h * kFloat, nullptr};
-  stage_->entry<CopyFunction>()(&args);
+  const int64_t floats = (end - begin) * problem_.dst.h, ahead = (end - begin) * problem_.src.h;
+  const auto next = reinterpret_cast<uintptr_t>(place.src + (end - problem_.desc.pad.top) * problem_.src.h);
+  const int64_t parts = floats >= kParts * reorder::kMinOpenRun * 2 ? kParts : 1;
+  for (int64_t part = 0; part < parts; ++part) {
+    const Range read = SplitRange(ahead, parts, part);
+    for (int64_t at = read.begin; at < read.end; at += kLineFloats) {  // may lie behind the tensor, which does not fault
+      _mm_prefetch(reinterpret_cast<const char*>(next + static_cast<uintptr_t>(at * kFloat)), _MM_HINT_T1);
+    }
+    // Cut where lines of the result begin.
+    const auto cut = [&](int64_t at) {
+      return at == 0 || at == parts ? at * floats / parts
+                                    : (at * floats / parts + within) / kLineFloats * kLineFloats - within;
+    };
+    const Range write{cut(part), cut(part + 1)};
+    const CopyArgs args{place.dst + write.begin, target + write.begin, 1, 0, 0, (write.end - write.begin) * kFloat,
+                        nullptr};
+    stage_->entry<CopyFunction>()(&args);
+  }
 }
 
 void Plan::RunRows(const Place& place, int64_t begin, int64_t end) const noexcept {

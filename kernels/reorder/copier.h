@@ -77,15 +77,17 @@ class Copier {
   Status GetTransposeKernels(ChannelRun& run, bool non_temporal);
   bool LinesMatch(int64_t floats) const noexcept;
   Piece PieceOf(int64_t unit) const noexcept;
-  void RunPiece(const Piece& piece, const float* src, float* dst, bool past_caches) const noexcept;
+  // `next`: what will be read after the piece, for prefetching; any address.
+  void RunPiece(const Piece& piece, const float* src, float* dst, const float* next, bool past_caches) const noexcept;
   void RunPlanar(const Piece& piece, const float* src, float* dst, bool past_caches) const noexcept;
   void RunChannels(const ChannelRun& run, int64_t periods, int64_t pixels, const float* src, float* dst,
-                   bool past_caches) const noexcept;
+                   const float* next, bool past_caches) const noexcept;
   void Transpose(const ChannelRun& run, int64_t periods, int64_t pixels, const float* src, float* dst,
-                 bool past_caches) const noexcept;
+                 const float* next, bool past_caches) const noexcept;
   void TransposeToPlanes(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
                          int64_t dst_plane) const noexcept;
-  void TransposeStaged(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept;
+  void TransposeStaged(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
+                       const float* next) const noexcept;
   void CopyByLoops(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept;
 
   TensorShape shape_;  // rows that follow each other in both tensors are joined

@@ -72,7 +72,6 @@ class CopyEmitter {
     a_.add(dst_, dst_row_);
     a_.dec(rows_);
     a_.jnz(row, a_.T_NEAR);
-    if (spec_.non_temporal != 0) a_.sfence();
     a_.LeaveKernel();
   }
 
@@ -157,21 +156,47 @@ class CopyEmitter {
     for (int i = 0; i < bytes / vec; ++i) Store(to_ + at + i * vec, a_.vec(i), lanes, past_caches);
   }
 
-  // A first line that may overlap the second, blocks and lines with aligned stores, a last line that ends at the end.
-  void EmitOpenRow() {
-    Label aligned, block, lines, line, last, done;
-    a_.mov(from_, src_);
-    a_.mov(to_, dst_);
-    a_.mov(left_, run_);
+  // Fewer than 64 bytes, exactly: as many as the bits of `bytes` from 4 to 32 say. Moves from_ and to_ behind them.
+  void CopyPartOfLine(const Reg64& bytes) {
+    for (int part = kLineBytes / 2; part >= kFloat; part /= 2) {
+      Label skip;
+      a_.test(bytes, part);
+      a_.jz(skip);
+      const int lanes = std::min(part / kFloat, a_.isa().vec_lanes());
+      Load(a_.vec(0), from_, lanes);
+      Store(to_, a_.vec(0), lanes, false);
+      a_.add(from_, part);
+      a_.add(to_, part);
+      a_.L(skip);
+    }
+  }
+
+  // The bytes of a row before its first whole line of dst. Plain stores may overlap the next line; a line that is
+  // stored past the caches must not be in them, which would cost hundreds of cycles.
+  void EmitUpToWholeLines() {
+    Label aligned;
     a_.mov(skip_, to_);
     a_.neg(skip_);
     a_.and_(skip_, kLineBytes - 1);
-    a_.jz(aligned);
-    CopyBytes(kLineBytes, Xbyak::RegExp(), false);
-    a_.add(from_, skip_);
-    a_.add(to_, skip_);
+    a_.jz(aligned, a_.T_NEAR);
     a_.sub(left_, skip_);
+    if (non_temporal()) {
+      CopyPartOfLine(skip_);
+    } else {
+      CopyBytes(kLineBytes, Xbyak::RegExp(), false);
+      a_.add(from_, skip_);
+      a_.add(to_, skip_);
+    }
     a_.L(aligned);
+  }
+
+  // The first line up to its end, blocks and lines with aligned stores, the last line from its begin.
+  void EmitOpenRow() {
+    Label block, lines, line, last, done;
+    a_.mov(from_, src_);
+    a_.mov(to_, dst_);
+    a_.mov(left_, run_);
+    EmitUpToWholeLines();
     a_.sub(left_, kBlockBytes);
     a_.jl(lines, a_.T_NEAR);
     a_.align(16);
@@ -192,8 +217,12 @@ class CopyEmitter {
     a_.jge(line);
     a_.L(last);
     a_.add(left_, kLineBytes);
-    a_.jz(done);
-    CopyBytes(kLineBytes, left_ - kLineBytes, false);
+    a_.jz(done, a_.T_NEAR);
+    if (non_temporal()) {
+      CopyPartOfLine(left_);
+    } else {
+      CopyBytes(kLineBytes, left_ - kLineBytes, false);
+    }
     a_.L(done);
   }
 

@@ -28,7 +28,8 @@ struct CopySpec {
   Border border = Border::kNone;
   int32_t before = 0, after = 0;  // floats, 0 … kMaxBorder each
   // Stores go past the caches. Baked runs: run is a multiple of 16 floats, dst and dst_row_bytes of 64 bytes. Open
-  // ones have no such rule: incomplete lines at the ends of a row are stored the plain way.
+  // ones have no such rule: incomplete lines at the ends of a row are stored the plain way. The caller orders them
+  // (FinishStores in kernels/store_choice.h) when it is done: a fence per call would wait for the memory each time.
   int32_t non_temporal = 0;
 };
 

@@ -62,6 +62,7 @@ Status Reorder::Run(const float* src, float* dst, const OperatorRunOptions& opti
   const CallThreads call = ThreadsOfCall(options, impl.threads);
   RunOnThreads(*call.pool, call.threads, [&](int thread, int threads) {
     impl.copier.Run(src, dst, SplitRange(impl.copier.units(), threads, thread));
+    FinishStores();
   });
   return {};
 }

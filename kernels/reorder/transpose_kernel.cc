@@ -51,7 +51,6 @@ class TransposeEmitter {
     a_.add(ARG(dst), columns_);
     a_.dec(ARG(groups));
     a_.jnz(group, a_.T_NEAR);
-    if (spec_.non_temporal != 0) a_.sfence();
     a_.LeaveKernel();
   }
 

@@ -26,7 +26,8 @@ struct TransposeSpec {
   int32_t rows = 0;           // 1 … kTransposeRows
   int32_t zeros = 0;          // rows + zeros is at most kTransposeRows
   int32_t few_columns = 0;    // 1 … 3: exactly so many columns; 0: TransposeArgs::columns, at least 4
-  int32_t non_temporal = 0;   // rows + zeros is 8 or 16, dst rows start at multiples of as many floats
+  int32_t non_temporal = 0;   // rows + zeros is 8 or 16, dst rows start at multiples of as many floats;
+                              // the caller orders the stores (FinishStores in kernels/store_choice.h)
 };
 
 struct TransposeArgs {
