@@ -19,6 +19,7 @@
 #include "kernels/conv/dispatch.h"
 #include "kernels/conv/packed_weights.h"
 #include "kernels/conv/plan.h"
+#include "kernels/conv/plan_cache.h"
 #include "kernels/conv/problem.h"
 #include "kernels/conv/wisdom.h"
 #include "runtime/machine_model.h"
@@ -58,6 +59,17 @@ Status CheckOptions(const ConvOptions& options) {
                                    " is unknown, allowed: 0 (model), 1 (measure)");
   }
   return {};
+}
+
+PlanContext ContextOf(const ConvOptions& options, bool code_allowed, bool by_model) {
+  PlanContext context;
+  context.isa = code_allowed ? EffectiveIsa() : Isa::kNone;
+  context.threads = options.threads > 0 ? options.threads : std::max(OpenMpThreads()->concurrency(), 1);
+  context.accuracy = options.accuracy;
+  context.machine = &CurrentMachineModel();
+  context.tile = CurrentTileChoice();
+  context.steps_aside = options.algorithm.empty() && by_model;
+  return context;
 }
 
 template <typename T>
@@ -144,21 +156,21 @@ Conv::Conv(std::shared_ptr<const Impl> impl) noexcept : impl_(std::move(impl)) {
 
 Result<Conv> Conv::Create(const ConvDesc& desc, const ConvOptions& options) try {
   if (Status status = CheckOptions(options); !status.ok()) return status;
+  const bool code_allowed = jit::ExecutableMemoryAllowed();
+  const bool by_model = options.plan == Planning::kModel && !HasWisdom();
+  const PlanContext context = ContextOf(options, code_allowed, by_model);
+  std::string key;
+  if (by_model && context.isa != Isa::kNone) {
+    key = PlanKeyOf(desc, context, options.algorithm);
+    if (auto plan = FindPlan(key)) return Conv(std::static_pointer_cast<const Impl>(std::move(plan)));
+  }
   Result<ConvProblem> problem = Validate(desc);
   if (!problem.ok()) return problem.status();
 
   auto impl = std::make_shared<Impl>();
   impl->problem = std::move(problem).value();
-  impl->code_allowed = jit::ExecutableMemoryAllowed();
-  impl->context.isa = impl->code_allowed ? EffectiveIsa() : Isa::kNone;
-  impl->context.threads =
-      options.threads > 0 ? options.threads : std::max(OpenMpThreads()->concurrency(), 1);
-  impl->context.accuracy = options.accuracy;
-  impl->context.machine = &CurrentMachineModel();
-  impl->context.tile = CurrentTileChoice();
-  impl->context.steps_aside =
-      options.algorithm.empty() && options.plan == Planning::kModel && !HasWisdom();
-
+  impl->code_allowed = code_allowed;
+  impl->context = context;
   Result<Decision> decision =
       Decide(ConvAlgorithms(), impl->problem, impl->context, options.algorithm,
              {.plan = options.plan, .pool = options.pool});
@@ -171,6 +183,7 @@ Result<Conv> Conv::Create(const ConvDesc& desc, const ConvOptions& options) try 
       std::count_if(desc.post_ops.begin(), desc.post_ops.end(),
                     [](const PostOp& op) { return op.kind == PostOpKind::kResidualAdd; }));
   impl->threads = std::max(plan.threads(), 1);
+  if (!key.empty()) KeepPlan(std::move(key), impl);
   return Conv(std::move(impl));
 } catch (const std::bad_alloc&) {
   return Status::OutOfMemory();
@@ -251,6 +264,9 @@ Result<std::string> Explain(const ConvDesc& desc, const ConvOptions& options) {
   return conv->Explain();
 }
 
-void ClearKernelCache() noexcept { jit::ClearCodeCache(); }
+void ClearKernelCache() noexcept {
+  ForgetPlans();
+  jit::ClearCodeCache();
+}
 
 }  // namespace rafter

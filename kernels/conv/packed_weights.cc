@@ -79,11 +79,17 @@ Result<std::shared_ptr<PackedWeights::Rep>> AllocatePacked(MemoryPool& pool, siz
 
 uint64_t PackedChecksum(const std::byte* payload, size_t bytes) noexcept {
   uint64_t hash = 0xcbf29ce484222325u;
-  for (size_t offset = 0; offset < bytes; offset += sizeof(uint64_t)) {
-    uint64_t word = 0;  // a partly filled last word is extended by zeros
-    std::memcpy(&word, payload + offset, std::min(sizeof word, bytes - offset));
-    hash = (hash ^ word) * 0x100000001b3u;
+  const auto add = [&hash](uint64_t word) { hash = (hash ^ word) * 0x100000001b3u; };
+  const std::byte* const last = payload + bytes / sizeof(uint64_t) * sizeof(uint64_t);
+  uint64_t word = 0;
+  for (; payload != last; payload += sizeof word) {
+    std::memcpy(&word, payload, sizeof word);  // of a constant size: one load
+    add(word);
   }
+  if (bytes % sizeof word == 0) return hash;
+  word = 0;  // a partly filled last word is extended by zeros
+  std::memcpy(&word, last, bytes % sizeof word);
+  add(word);
   return hash;
 }
 

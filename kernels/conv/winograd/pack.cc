@@ -12,48 +12,83 @@ namespace {
 
 constexpr int64_t kLineFloats = 16;
 constexpr int kChunk = 8;  // output channels transformed together
+constexpr int kMaxTaps = 3;
 
-using Values = double[kChunk];
+// Winograd plans exist where AVX2 does (plan.cc). Without FMA every compiler rounds alike.
+#define RAFTER_AVX2 __attribute__((target("avx2")))
 
-// The points of one axis from its taps.
-void ApplyPoints(Axis axis, const Values* taps, int64_t tap_stride, Values* points) {
-  const Values &g0 = taps[0], &g1 = taps[tap_stride], &g2 = taps[2 * tap_stride];
-  if (axis == Axis::kPlain) {
-    std::copy_n(g0, kChunk, points[0]);
-    return;
-  }
-  std::copy_n(g0, kChunk, points[0]);
-  std::copy_n(g2, kChunk, points[1]);
-  for (int point = 2; point < Inputs(axis); point += 2) {
-    const WeightRow row = WeightRowOf(axis, point);
-    for (int i = 0; i < kChunk; ++i) {
-      const double even = row.tap[0] * g0[i] + row.tap[2] * g2[i], odd = row.tap[1] * g1[i];
-      points[point][i] = even + odd;
-      points[point + 1][i] = even - odd;
+using Quad = double __attribute__((vector_size(32)));
+constexpr int kQuads = kChunk / 4;
+using Values = Quad[kQuads];
+
+// The points of one axis from its taps, both at their strides.
+template <Axis axis>
+RAFTER_AVX2 inline void ApplyPointsOf(const Values* taps, int64_t tap_stride, Values* points, int64_t point_stride) {
+  for (int i = 0; i < kQuads; ++i) {
+    const Quad g0 = taps[0][i];
+    points[0][i] = g0;
+    if constexpr (axis == Axis::kPlain) continue;
+    const Quad g1 = taps[tap_stride][i], g2 = taps[2 * tap_stride][i];
+    points[point_stride][i] = g2;
+    for (int point = 2; point < Inputs(axis); point += 2) {
+      const WeightRow row = WeightRowOf(axis, point);
+      const Quad even = row.tap[0] * g0 + row.tap[2] * g2, odd = row.tap[1] * g1;
+      points[point * point_stride][i] = even + odd;
+      points[(point + 1) * point_stride][i] = even - odd;
     }
   }
 }
 
-// The positions of `channels` neighbouring filters, which lie `oc_stride` floats apart.
-void TransformFilters(TileShape shape, const float* filters, int64_t oc_stride, int64_t channels,
-                      float* to, int64_t position_stride) {
-  constexpr int kMaxTaps = 3;
-  Values taps[kMaxTaps * kMaxTaps] = {}, columns[kMaxTaps * kMaxInputs];
-  const int kw = Taps(shape.columns), kh = Taps(shape.rows);
+RAFTER_AVX2 void ApplyPoints(Axis axis, const Values* taps, int64_t tap_stride, Values* points, int64_t point_stride) {
+  switch (axis) {
+    case Axis::kPlain: return ApplyPointsOf<Axis::kPlain>(taps, tap_stride, points, point_stride);
+    case Axis::kTwo: return ApplyPointsOf<Axis::kTwo>(taps, tap_stride, points, point_stride);
+    case Axis::kFour: return ApplyPointsOf<Axis::kFour>(taps, tap_stride, points, point_stride);
+  }
+}
+
+// The positions of `channels` neighbouring filters, which lie `oc_stride` floats apart; to[position * stride + lane].
+// Lanes from `channels` on are zero.
+RAFTER_AVX2 void TransformFilters(TileShape shape, const float* filters, int64_t oc_stride, int64_t channels, float* to,
+                                  int64_t stride) {
+  const int kw = Taps(shape.columns), kh = Taps(shape.rows), in_w = shape.in_w(), in_h = shape.in_h();
+  Values taps[kMaxTaps * kMaxTaps], columns[kMaxTaps * kMaxInputs], points[kMaxInputs];
+  if (channels < kChunk) std::fill_n(&taps[0][0], kh * kw * kQuads, Quad{});
   for (int64_t i = 0; i < channels; ++i) {
-    for (int t = 0; t < kh * kw; ++t) taps[t][i] = filters[i * oc_stride + t];
+    for (int t = 0; t < kh * kw; ++t) taps[t][i / 4][i % 4] = filters[i * oc_stride + t];
   }
   // columns[point of the columns][kernel row]
-  Values points[kMaxInputs];
-  for (int row = 0; row < kh; ++row) {
-    ApplyPoints(shape.columns, taps + row * kw, 1, points);
-    for (int j = 0; j < shape.in_w(); ++j) std::copy_n(points[j], kChunk, columns[j * kh + row]);
+  for (int row = 0; row < kh; ++row) ApplyPoints(shape.columns, taps + row * kw, 1, columns + row, kh);
+  for (int j = 0; j < in_w; ++j) {
+    ApplyPoints(shape.rows, columns + j * kh, 1, points, 1);
+    for (int i = 0; i < in_h; ++i) {
+      float* lane = to + (j * in_h + i) * stride;
+      for (int c = 0; c < kChunk; ++c) lane[c] = static_cast<float>(points[i][c / 4][c % 4]);
+    }
   }
-  for (int j = 0; j < shape.in_w(); ++j) {
-    ApplyPoints(shape.rows, columns + j * kh, 1, points);
-    for (int i = 0; i < shape.in_h(); ++i) {
-      float* lane = to + (j * shape.in_h() + i) * position_stride;
-      for (int64_t c = 0; c < kChunk; ++c) lane[c] = static_cast<float>(points[i][c]);
+}
+
+// The most floats of one position that are collected before they go to the payload. Positions lie there at multiples
+// of large powers of two: stored one filter at a time, 36 lines would compete for one set of the cache.
+constexpr int64_t kBlockFloats = 128;
+
+// One panel: `channels` filters at `oihw`, [channel][input channel][tap], to u[position][input channel][lane].
+void PackPanel(TileShape shape, const float* oihw, int64_t channels, int64_t ic_g, int64_t width, float* u,
+               int64_t position_stride) {
+  float block[kMaxInputs * kMaxInputs * kBlockFloats];
+  const int taps = shape.taps();
+  const int64_t most = std::max<int64_t>(kBlockFloats / width, 1), oc_stride = ic_g * taps;
+  for (int64_t first = 0; first < ic_g; first += most) {
+    const int64_t count = std::min(most, ic_g - first);
+    for (int64_t lane = 0; lane < width; lane += kChunk) {
+      const int64_t filters = std::clamp<int64_t>(channels - lane, 0, kChunk);
+      const float* from = oihw + lane * oc_stride + first * taps;
+      for (int64_t k = 0; k < count; ++k) {
+        TransformFilters(shape, from + k * taps, oc_stride, filters, block + k * width + lane, kBlockFloats);
+      }
+    }
+    for (int position = 0; position < shape.positions(); ++position) {
+      std::copy_n(block + position * kBlockFloats, count * width, u + position * position_stride + first * width);
     }
   }
 }
@@ -110,25 +145,16 @@ PackedHeader HeaderOf(const PackLayout& layout, const ConvProblem& problem) {
 }
 
 void PackWeights(const PackLayout& layout, const float* oihw, const float* bias, float* payload) noexcept {
-  const int taps = layout.shape.taps();
-  const int64_t oc_stride = layout.ic_g * taps;
+  const int64_t oc_stride = layout.ic_g * layout.shape.taps();
   for (int64_t group = 0; group < layout.groups; ++group) {
     if (bias != nullptr) std::copy_n(bias + group * layout.oc_g, layout.oc_g, payload + layout.bias(group));
     for (const PanelRun& run : layout.runs) {
       const int64_t width = run.vecs * layout.lanes;
-      const int64_t position_stride = run.panels * layout.ic_g * width;
       float* u = payload + layout.weights(group, run.first_vec);
       for (int64_t panel = 0; panel < run.panels; ++panel) {
-        for (int64_t lane = 0; lane < width; lane += kChunk) {
-          const int64_t oc = run.first_vec * layout.lanes + panel * width + lane;
-          const int64_t channels = std::min<int64_t>(kChunk, layout.oc_g - oc);
-          if (channels <= 0) break;
-          const float* filters = oihw + (group * layout.oc_g + oc) * oc_stride;
-          for (int64_t k = 0; k < layout.ic_g; ++k) {
-            TransformFilters(layout.shape, filters + k * taps, oc_stride, channels,
-                             u + (panel * layout.ic_g + k) * width + lane, position_stride);
-          }
-        }
+        const int64_t oc = run.first_vec * layout.lanes + panel * width;
+        PackPanel(layout.shape, oihw + (group * layout.oc_g + oc) * oc_stride, std::min(width, layout.oc_g - oc),
+                  layout.ic_g, width, u + panel * layout.ic_g * width, run.panels * layout.ic_g * width);
       }
     }
   }
