@@ -170,8 +170,8 @@ class RAFTER_EXPORT Conv {
 // The same listing without keeping a plan. For an invalid description: the error.
 RAFTER_EXPORT Result<std::string> Explain(const ConvDesc& desc, const ConvOptions& options = {});
 
-// Drops all compiled kernels that no plan uses (they are kept for reuse otherwise, least recently used
-// first to go beyond a cap of 64 MiB of code).
+// Drops all plans and compiled kernels that nobody holds. They are kept for reuse otherwise: the plans of up to 64
+// convolutions created lately, and kernels up to 64 MiB of code, of which the least recently used go first.
 RAFTER_EXPORT void ClearKernelCache() noexcept;
 
 }  // namespace rafter
