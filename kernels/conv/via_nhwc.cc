@@ -204,6 +204,15 @@ class Draft final : public PlanDraft {
   const std::unique_ptr<PlanDraft> inner_;
 };
 
+// Bytes per cycle of copies of so many bytes, read and written: within L2, L3, and where L3 is too small for these and
+// what others keep in it (1x1 layers of 7x7 to 160x256 pixels, Zen 3).
+double CopyRate(double bytes, const MachineModel& machine) {
+  constexpr double kNear = 1.6, kFar = 0.45, kFarShare = 0.125;
+  if (bytes <= static_cast<double>(machine.l2_bytes)) return machine.l3_bytes_per_cycle * kNear;
+  const bool far = bytes > static_cast<double>(machine.l3_bytes) * kFarShare;
+  return machine.l3_bytes_per_cycle * (far ? kFar : 1);
+}
+
 }  // namespace
 
 Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanContext& context) {
@@ -212,7 +221,7 @@ Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanCon
   ConvProblem inner_problem = InnerProblem(problem);
   Offer offer = inner(inner_problem, context);
   if (!offer.refusal.empty()) return offer;
-  // Each copied tensor is read and written once more; together they rarely fit L2.
+  // Each copied tensor is read and written once more.
   const ConvDesc &d = problem.desc, &in = inner_problem.desc;
   double bytes = 0;
   constexpr double kSkipping = 3;  // skipped pixels leave the prefetchers guessing
@@ -221,8 +230,7 @@ Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanCon
     bytes += cost * 2 * kFloat * static_cast<double>(d.n * d.ic * in.in.h * in.in.w);
   }
   if (CopiesDst(problem)) bytes += 2.0 * kFloat * static_cast<double>(d.n * d.oc * problem.oh * problem.ow);
-  const MachineModel& machine = *context.machine;
-  offer.predicted_us += bytes / (machine.l3_bytes_per_cycle * machine.clock_ghz * 1000);
+  offer.predicted_us += bytes / (CopyRate(bytes, *context.machine) * context.machine->clock_ghz * 1000);
   if (offer.draft) {
     offer.draft = std::make_unique<Draft>(std::move(inner_problem), std::move(offer.draft));
   }

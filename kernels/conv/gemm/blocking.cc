@@ -23,7 +23,8 @@ class Chooser {
         threads_(threads),
         length_(problem.ic_g * problem.desc.kernel.h * problem.desc.kernel.w),
         pixels_(problem.oh * problem.ow),
-        images_(std::max<int64_t>(1, problem.desc.n) * problem.desc.groups) {}
+        images_(std::max<int64_t>(1, problem.desc.n) * problem.desc.groups),
+        plain_(Columns(problem).is_plain()) {}
 
   Blocking Choose();
 
@@ -32,6 +33,8 @@ class Chooser {
   void ChooseChannels(Blocking& b) const;
   double TileCycles(const Blocking& b, int vecs) const;
   double GatherCycles() const;
+  double InputBytes() const;
+  double OutputBytes() const;
   double TransferCycles() const;
   double PredictUs(const Blocking& b) const;
 
@@ -40,6 +43,7 @@ class Chooser {
   const MachineModel& machine_;
   const int threads_;
   const int64_t length_, pixels_, images_;
+  const bool plain_;
 };
 
 void Chooser::ChooseSegments(Blocking& b) const {
@@ -47,7 +51,8 @@ void Chooser::ChooseSegments(Blocking& b) const {
   const auto floats = [](double share, int64_t bytes) {
     return static_cast<int64_t>(share * static_cast<double>(bytes) / sizeof(float));
   };
-  const int64_t longest = std::max<int64_t>(16, floats(kPanelL1Share, machine_.l1d_bytes) / tile);
+  const int64_t longest =
+      plain_ ? kMaxPass : std::max<int64_t>(16, floats(kPanelL1Share, machine_.l1d_bytes) / tile);
   b.pass = CeilDiv(length_, CeilDiv(length_, longest));
   const int64_t tiles = CeilDiv(pixels_, tile);
   const int64_t most = std::clamp(floats(kColumnsL2Share, machine_.l2_bytes) / (b.pass * tile), int64_t{1},
@@ -63,7 +68,8 @@ void Chooser::ChooseSegments(Blocking& b) const {
 void Chooser::ChooseChannels(Blocking& b) const {
   const int64_t unit = ChannelUnit(isa_), units = CeilDiv(p_.oc_g, unit);
   const double bytes = static_cast<double>(b.pass * unit) * sizeof(float);
-  const auto most = static_cast<int64_t>(static_cast<double>(machine_.l2_bytes) * kWeightsL2Share / bytes);
+  const double share = plain_ ? kPlainWeightsL2Share : kWeightsL2Share;
+  const auto most = static_cast<int64_t>(static_cast<double>(machine_.l2_bytes) * share / bytes);
   b.block_channels = std::clamp<int64_t>(most, 1, units) * unit;
   b.threads = threads_;
   if (threads_ > 1 && images_ * b.segments < 2 * threads_) {
@@ -78,7 +84,8 @@ double Chooser::TileCycles(const Blocking& b, int vecs) const {
   const auto tile = [&](int ocs) {
     const double fma = static_cast<double>(vecs * ocs) / machine_.fma_pipes;
     const double loads = static_cast<double>(vecs + ocs) / machine_.load_ports;
-    const double step = std::max({fma, loads, static_cast<double>(machine_.fma_latency)}) + kStepCycles;
+    const double step = std::max({fma, loads, static_cast<double>(machine_.fma_latency)}) +
+                        kLoadCycles * static_cast<double>(vecs + ocs);
     return static_cast<double>(length_) * step + passes * kTileCycles +
            vecs * ocs * (kAccumulatorCycles + kParkCycles * 2 * (passes - 1));
   };
@@ -91,19 +98,28 @@ double Chooser::TileCycles(const Blocking& b, int vecs) const {
 double Chooser::GatherCycles() const {
   const ConvDesc& d = p_.desc;
   const double floats = static_cast<double>(length_) * static_cast<double>(pixels_);
-  if (Columns(p_).is_plain()) return floats * kCopyCycles;
+  if (plain_) return floats * kCopyCycles;
   const double runs = static_cast<double>(length_) * static_cast<double>(p_.oh);
   return floats * ((d.stride.w == 1 ? kCopyCycles : kGatherCycles) + kCopyCycles) + runs * kRunCycles;
 }
 
+double Chooser::InputBytes() const {
+  const ConvDesc& d = p_.desc;
+  return static_cast<double>(images_ * p_.ic_g) * static_cast<double>(d.in.h * d.in.w) * sizeof(float);
+}
+
+double Chooser::OutputBytes() const {
+  return static_cast<double>(images_ * p_.oc_g) * static_cast<double>(pixels_) * sizeof(float);
+}
+
 // Beyond L2: inputs and outputs once; outputs are read before they are written.
 double Chooser::TransferCycles() const {
-  const ConvDesc& d = p_.desc;
-  const double in = static_cast<double>(images_ * p_.ic_g) * static_cast<double>(d.in.h * d.in.w) * sizeof(float);
-  const double out = static_cast<double>(images_ * p_.oc_g) * static_cast<double>(pixels_) * sizeof(float);
+  const double in = InputBytes(), out = OutputBytes();
   if (in + out <= static_cast<double>(machine_.l2_bytes)) return 0;
-  const double rate = in + out <= static_cast<double>(machine_.l3_bytes) ? machine_.l3_bytes_per_cycle
-                                                                         : machine_.dram_bytes_per_cycle;
+  const auto l3 = static_cast<double>(machine_.l3_bytes);
+  const double rate = in + out <= l3 * kNearL3Share ? machine_.l3_bytes_per_cycle
+                      : in + out <= l3              ? machine_.l3_bytes_per_cycle * kFarL3Rate
+                                                    : machine_.dram_bytes_per_cycle;
   return (in + 2 * out) / rate * kExposedTransfer;
 }
 
@@ -125,6 +141,7 @@ Blocking Chooser::Choose() {
   Blocking b;
   ChooseSegments(b);
   ChooseChannels(b);
+  if (InputBytes() + OutputBytes() > static_cast<double>(machine_.l2_bytes)) b.pixels_ahead = kPixelsAhead;
   b.predicted_us = PredictUs(b);
   return b;
 }

@@ -16,6 +16,7 @@ struct Blocking {
   int64_t pass = 0;                          // k per pass
   int64_t block_channels = 0;                // whole tiles of channels
   int64_t channel_parts = 1;                 // items per segment
+  int64_t pixels_ahead = 0;                  // of what is read and written, prefetched
   int threads = 1;
   double predicted_us = 0;
 };

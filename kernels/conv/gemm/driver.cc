@@ -31,6 +31,9 @@ class GemmDriver {
     args_.post_params = plan.post_params_.data();
     args_.weights_panel = plan.weights_.sum_length() * kPanelChannels * kFloat;
     args_.dst_channel = plan.problem_.dst.c * kFloat;
+    args_.plane_step = plan.problem_.src.c * kFloat;
+    args_.plane_ahead = b_.pixels_ahead > 0 ? b_.pixels_ahead * kFloat : kPlanesAhead * args_.plane_step;
+    args_.dst_ahead = b_.pixels_ahead * kFloat;
     args_.mask_offset = (masks_ - panels_) * kFloat;
     args_.tail_lanes = plan.tail_lanes();
     args_.tail_mask = FirstLanes(plan.tail_lanes());
@@ -47,7 +50,8 @@ class GemmDriver {
     int64_t parked = 0;   // offset of the parked sums, in floats
   };
 
-  void RunPass(Range ks);
+  void SetPass(Range ks);
+  void RunBlock(Range channels);
   void RunTile(const Place& tile, int32_t width, bool tail, Range channels);
   void RunTileCarefully(const Place& tile, int32_t width, bool tail, Range channels);
   void Call(GemmFunction* kernel, const Place& place, int64_t repeats, int64_t channels);
@@ -60,6 +64,7 @@ class GemmDriver {
   float *line_, *panels_, *partial_, *masks_;
   int64_t n_ = 0, group_ = 0;
   Range pixels_, channels_, ks_;  // of the item; of the pass
+  const float* image_ = nullptr;  // first input channel of the group
   const std::vector<int32_t>* tiles_ = nullptr;
   bool last_segment_ = false;
   GemmArgs args_;  // each field is set before the first kernel that reads it
@@ -75,50 +80,68 @@ void GemmDriver::RunItem(int64_t item) {
   pixels_ = {segment * b_.segment_pixels, std::min(plan_.pixels_, (segment + 1) * b_.segment_pixels)};
   tiles_ = &plan_.Tiles(segment);
   last_segment_ = segment == b_.segments - 1;
+  image_ = call_.src + n_ * plan_.problem_.src.n + group_ * plan_.problem_.ic_g * plan_.problem_.src.c;
   const int64_t oc = plan_.weights_.oc_g, unit = ChannelUnit(jit::GetIsaInfo(plan_.isa_));
   const Range units = SplitRange((oc + unit - 1) / unit, b_.channel_parts, part);
   channels_ = {units.begin * unit, std::min(oc, units.end * unit)};
   const int64_t length = plan_.weights_.sum_length();
-  for (int64_t k = 0; k < length; k += b_.pass) RunPass({k, std::min(length, k + b_.pass)});
+  const auto block_at = [&](int64_t begin) { return Range{begin, std::min(channels_.end, begin + b_.block_channels)}; };
+  const auto pass_at = [&](int64_t begin) { return Range{begin, std::min(length, begin + b_.pass)}; };
+  if (plan_.reads_in_place()) {
+    for (int64_t channel = channels_.begin; channel < channels_.end; channel += b_.block_channels) {
+      for (int64_t k = 0; k < length; k += b_.pass) SetPass(pass_at(k)), RunBlock(block_at(channel));
+    }
+    return;
+  }
+  for (int64_t k = 0; k < length; k += b_.pass) {
+    SetPass(pass_at(k));
+    plan_.columns_.Fill(image_, ks_, pixels_, *tiles_, line_, panels_);
+    if (careful_) plan_.columns_.FillMasks(ks_, pixels_, *tiles_, line_, masks_);
+    for (int64_t channel = channels_.begin; channel < channels_.end; channel += b_.block_channels) {
+      RunBlock(block_at(channel));
+    }
+  }
 }
 
-void GemmDriver::RunPass(Range ks) {
+void GemmDriver::SetPass(Range ks) {
   ks_ = ks;
-  const ConvProblem& p = plan_.problem_;
-  const float* image = call_.src + n_ * p.src.n + group_ * p.ic_g * p.src.c;
-  plan_.columns_.Fill(image, ks, pixels_, *tiles_, line_, panels_);
-  if (careful_) plan_.columns_.FillMasks(ks, pixels_, *tiles_, line_, masks_);
-  const int64_t count = ks.end - ks.begin;
-  const int64_t unroll = careful_ ? 1 : kUnroll;
+  const int64_t count = ks.end - ks.begin, unroll = careful_ ? 1 : kUnroll;
   args_.steps = count / unroll, args_.rest = count % unroll;
   args_.load_partial = ks.begin > 0;
   args_.store_partial = ks.end < plan_.weights_.sum_length();
-  for (int64_t block = channels_.begin; block < channels_.end; block += b_.block_channels) {
-    const Range channels = {block, std::min(channels_.end, block + b_.block_channels)};
-    int64_t done = 0;  // pixels
-    for (size_t i = 0; i < tiles_->size(); ++i) {
-      const int32_t width = (*tiles_)[i];
-      const bool tail = last_segment_ && i + 1 == tiles_->size() && plan_.tail_lanes() > 0;
-      const Place tile = {pixels_.begin + done, channels.begin, done * count,
-                          done * plan_.part_channels() + (channels.begin - channels_.begin) * width};
-      if (careful_) {
-        RunTileCarefully(tile, width, tail, channels);
-      } else {
-        RunTile(tile, width, tail, channels);
-      }
-      done += width;
+}
+
+void GemmDriver::RunBlock(Range channels) {
+  const bool in_place = plan_.reads_in_place();
+  const int64_t count = ks_.end - ks_.begin, parked = in_place ? 0 : channels.begin - channels_.begin;
+  int64_t done = 0;  // pixels
+  for (size_t i = 0; i < tiles_->size(); ++i) {
+    const int32_t width = (*tiles_)[i];
+    const bool tail = last_segment_ && i + 1 == tiles_->size() && plan_.tail_lanes() > 0;
+    const Place tile = {pixels_.begin + done, channels.begin, in_place ? 0 : done * count,
+                        done * plan_.parked_channels() + parked * width};
+    if (careful_) {
+      RunTileCarefully(tile, width, tail, channels);
+    } else {
+      RunTile(tile, width, tail, channels);
     }
+    done += width;
   }
 }
 
 void GemmDriver::RunTile(const Place& tile, int32_t width, bool tail, Range channels) {
   const int64_t vecs = width / lanes_, ocs = TileChannels(jit::GetIsaInfo(plan_.isa_), static_cast<int>(vecs));
   const TileKernels& kernels = plan_.kernels_[static_cast<size_t>(vecs - 1)][tail ? 1 : 0];
-  const int64_t repeats = (channels.end - channels.begin) / ocs, rest = (channels.end - channels.begin) % ocs;
-  if (repeats > 0) Call(kernels.whole, tile, repeats, ocs);
-  if (rest == 0) return;
-  const int64_t done = repeats * ocs;
-  Call(kernels.rest, {tile.pixel, tile.channel + done, tile.panel, tile.parked + done * width}, 1, rest);
+  const int64_t count = channels.end - channels.begin, repeats = count / ocs, rest = count % ocs;
+  const auto from = [&](int64_t done) {
+    return Place{tile.pixel, tile.channel + done, tile.panel, tile.parked + done * width};
+  };
+  // The first tile of channels reads X where it lies.
+  const bool in_place = plan_.reads_in_place();
+  const int64_t first = in_place && repeats > 0 ? 1 : 0;
+  if (first > 0) Call(kernels.first_whole, tile, 1, ocs);
+  if (repeats > first) Call(kernels.whole, from(first * ocs), repeats - first, ocs);
+  if (rest > 0) Call(in_place && repeats == 0 ? kernels.first_rest : kernels.rest, from(repeats * ocs), 1, rest);
 }
 
 // Vector by vector and channel by channel: rare, so it need not be fast.
@@ -137,6 +160,7 @@ void GemmDriver::Call(GemmFunction* kernel, const Place& place, int64_t repeats,
   const ConvProblem& p = plan_.problem_;
   const int64_t channel = group_ * p.oc_g + place.channel;
   args_.src = panels_ + place.panel;
+  args_.plane = image_ + ks_.begin * p.src.c + place.pixel;
   args_.weights =
       call_.weights + plan_.weights_.weights(group_, place.channel) + ks_.begin * kPanelChannels;
   args_.dst = call_.dst + n_ * p.dst.n + channel * p.dst.c + place.pixel;

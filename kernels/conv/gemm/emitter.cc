@@ -21,6 +21,7 @@ std::string KernelName(const GemmSpec& spec) {
   std::string name = std::string("gemm_f32_") + IsaName(spec.isa) + "_" + std::to_string(spec.vecs) + "v_oc" +
                      std::to_string(spec.ocs);
   for (const auto& [flag, text] : {std::pair{GemmSpec::kCareful, "_careful"},
+                                   {GemmSpec::kInPlace, "_in_place"},
                                    {GemmSpec::kTail, "_tail"},
                                    {GemmSpec::kPartial, "_passes"}}) {
     if (spec.has(flag)) name += text;
@@ -50,6 +51,7 @@ GemmEmitter::GemmEmitter(const GemmSpec& spec, jit::Assembler& assembler)
       channel_step_(pool_.Take()) {
   for (Reg64& steps : panel_steps_) steps = pool_.Take();
   if (spec.has(GemmSpec::kCareful)) line_ = pool_.Take(), masks_ = pool_.Take();
+  if (spec.has(GemmSpec::kInPlace)) plane_ = pool_.Take(), plane_step_ = pool_.Take(), plane_ahead_ = pool_.Take();
   if (num_accs() + jit::kPostOpTemps > a_.isa().num_vecs || spec.vecs > kMaxVecs || num_panels() > kMaxPanels) {
     throw std::length_error("the tile has more accumulators than registers");
   }
@@ -60,6 +62,7 @@ void GemmEmitter::Emit() {
   a_.EnterKernel();
   LoadPanelSteps();
   a_.L(next_tile);
+  PrefetchOutput();
   StartSums();
   EmitTaps();
   FinishTile();
@@ -73,6 +76,18 @@ void GemmEmitter::LoadPanelSteps() {
   if (num_panels() > 1) a_.mov(panel_steps_[0], ARG(weights_panel));
   if (num_panels() > 3) a_.lea(panel_steps_[1], a_.ptr[panel_steps_[0] + panel_steps_[0] * 2]);
   if (num_panels() > 5) a_.lea(panel_steps_[2], a_.ptr[panel_steps_[0] + panel_steps_[0] * 4]);
+}
+
+// The lines that this tile, or a later one, will write: each channel's lie in a page of their own.
+void GemmEmitter::PrefetchOutput() {
+  a_.mov(channel_, ARG(dst));
+  a_.mov(channel_step_, ARG(dst_channel));
+  a_.add(channel_, ARG(dst_ahead));
+  for (int o = 0; o < spec_.ocs; ++o) {
+    if (o > 0) a_.add(channel_, channel_step_);
+    a_.prefetchw(a_.ptr[channel_]);
+    a_.prefetchw(a_.ptr[channel_ + (spec_.vecs * a_.isa().vec_bytes - 1)]);
+  }
 }
 
 void GemmEmitter::StartSums() {
@@ -126,14 +141,41 @@ void GemmEmitter::EmitTaps() {
   a_.mov(src_, ARG(src));
   a_.mov(weights_, ARG(weights));
   if (careful) a_.mov(line_, ARG(line)), a_.mov(masks_, ARG(mask_offset));
+  if (spec_.has(GemmSpec::kInPlace)) {
+    a_.mov(plane_, ARG(plane)), a_.mov(plane_step_, ARG(plane_step)), a_.mov(plane_ahead_, ARG(plane_ahead));
+    if (spec_.has(GemmSpec::kTail)) a_.mov(scratch_, ARG(tail_mask));
+  }
   loop(ARG(steps), static_cast<int>(spec_.unroll));
   if (spec_.unroll > 1) loop(ARG(rest), 1);
 }
 
-void GemmEmitter::EmitTap(int k) {
-  for (int v = 0; v < spec_.vecs; ++v) {
-    a_.vmovups(input(v), a_.ptr[src_ + (k * spec_.vecs + v) * a_.isa().vec_bytes]);
+// From the panel; or from the planes, and into the panel.
+void GemmEmitter::LoadInputs(int k) {
+  const bool in_place = spec_.has(GemmSpec::kInPlace);
+  if (in_place) {
+    a_.prefetcht0(a_.ptr[plane_ + plane_ahead_]);
+    a_.prefetcht0(a_.ptr[plane_ + plane_ahead_ + (spec_.vecs * a_.isa().vec_bytes - 1)]);
   }
+  for (int v = 0; v < spec_.vecs; ++v) {
+    const Address in_panel = a_.ptr[src_ + (k * spec_.vecs + v) * a_.isa().vec_bytes];
+    if (!in_place) {
+      a_.vmovups(input(v), in_panel);
+      continue;
+    }
+    const Address in_plane = a_.ptr[plane_ + v * a_.isa().vec_bytes];
+    if (IsTail(v)) {  // the plane may end behind the last pixel
+      a_.LoadTailMask(a_.ptr[scratch_], input(v));
+      a_.LoadTail(input(v), in_plane, input(v));
+    } else {
+      a_.vmovups(input(v), in_plane);
+    }
+    a_.vmovups(in_panel, input(v));
+  }
+  if (in_place) a_.add(plane_, plane_step_);
+}
+
+void GemmEmitter::EmitTap(int k) {
+  LoadInputs(k);
   for (int o = 0; o < spec_.ocs; ++o) {
     a_.vbroadcastss(weight(), weight_addr(o, k));
     for (int v = 0; v < spec_.vecs; ++v) a_.vfmadd231ps(acc(v, o), input(v), weight());

@@ -33,9 +33,11 @@ class GemmEmitter {
   using Xmm = jit::Xmm;
 
   void LoadPanelSteps();
+  void PrefetchOutput();
   void StartSums();
   void EmitTaps();
   void EmitTap(int k);
+  void LoadInputs(int k);
   void EmitCarefulTap();
   void FinishTile();
   void AddBias();
@@ -65,7 +67,8 @@ class GemmEmitter {
   const Reg64 args_;
   const Reg64 src_, weights_, steps_left_, scratch_, channel_, channel_step_;
   Reg64 panel_steps_[3];  // 1, 3 and 5 times GemmArgs::weights_panel, as far as the tile needs them
-  Reg64 line_, masks_;    // kCareful only
+  Reg64 line_, masks_;                       // kCareful only
+  Reg64 plane_, plane_step_, plane_ahead_;  // kInPlace only
 };
 
 }  // namespace rafter::gemm

@@ -9,6 +9,17 @@
 // own, strides, and rows that do not fill vectors (14 pixels per row waste an eighth of the lanes when they are
 // vectorised row by row, 196 per image waste a fiftieth).
 //
+// X of 1x1 kernels with stride 1 over dense planes lies in the planes as it is. Then the first tile of output channels
+// reads it there and writes the panel on its way, for one tile of pixels at a time:
+//
+//   for each segment of pixels (an item; threads take items)
+//     for each block of output channels
+//       for each pass over k               weights of block and pass fit L2
+//         for each tile of pixels          its panel stays in L1 or L2
+//           for each tile of output channels
+//
+// Otherwise X is gathered first:
+//
 //   for each segment of pixels (an item; threads take items)
 //     for each pass over k                 X of the pass is gathered: it fits L2
 //       for each block of output channels  its weights of the pass stay in L2

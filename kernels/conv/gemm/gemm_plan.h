@@ -2,6 +2,7 @@
 #ifndef RAFTER_KERNELS_CONV_GEMM_GEMM_PLAN_H_
 #define RAFTER_KERNELS_CONV_GEMM_GEMM_PLAN_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,8 @@ namespace rafter::gemm {
 // Kernels of one width of tile: for whole tiles of channels, and for the channels that are left.
 struct TileKernels {
   GemmFunction *whole = nullptr, *rest = nullptr;
+  // The same, the first ones to see a panel whose X is read in place.
+  GemmFunction *first_whole = nullptr, *first_rest = nullptr;
 };
 
 class GemmPlan final : public ConvPlan {
@@ -49,6 +52,13 @@ class GemmPlan final : public ConvPlan {
   // Tiles of the last segment, or of all others.
   const std::vector<int32_t>& Tiles(int64_t segment) const {
     return segment == blocking_.segments - 1 ? last_tiles_ : tiles_;
+  }
+  // Columns that are read in place are read once per block of channels: one panel serves after another. Gathered ones
+  // stay for all blocks.
+  bool reads_in_place() const { return columns_.is_plain(); }
+  // Whose unfinished sums are parked at a time.
+  int64_t parked_channels() const {
+    return reads_in_place() ? std::min(part_channels(), blocking_.block_channels) : part_channels();
   }
   bool has_passes() const { return blocking_.pass < weights_.sum_length(); }
   int tail_lanes() const { return static_cast<int>(pixels_ % jit::GetIsaInfo(isa_).vec_lanes()); }

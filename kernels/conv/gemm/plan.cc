@@ -81,8 +81,9 @@ Status GemmPlan::LayOutScratch() {
   int64_t width = 0;
   for (const int32_t tile : widest) width += tile;
   line_floats_ = RoundToLine(width);
-  panel_floats_ = RoundToLine(width * blocking_.pass);
-  partial_floats_ = has_passes() ? RoundToLine(width * part_channels()) : 0;
+  const int64_t panel = kMaxVecs * jit::GetIsaInfo(isa_).vec_lanes();
+  panel_floats_ = RoundToLine((reads_in_place() ? panel : width) * blocking_.pass);
+  partial_floats_ = has_passes() ? RoundToLine(width * parked_channels()) : 0;
   const int64_t masks = columns_.is_padded() ? panel_floats_ : 0;
   const int64_t floats = line_floats_ + panel_floats_ + masks + partial_floats_;
   if (static_cast<double>(floats) * sizeof(float) > kMaxBytes) {
@@ -124,10 +125,16 @@ Status GemmPlan::CompileKernels() {
     const uint8_t flags = tail ? GemmSpec::kTail : 0;
     TileKernels& kernels = kernels_[static_cast<size_t>(vecs - 1)][tail ? 1 : 0];
     const int channels = TileChannels(isa, vecs);
+    const int rest = static_cast<int>(weights_.oc_g % channels);
     if (weights_.oc_g >= channels) {
       if (Status status = get(vecs, channels, flags, kernels.whole); !status.ok()) return status;
     }
-    return get(vecs, static_cast<int>(weights_.oc_g % channels), flags, kernels.rest);
+    if (Status status = get(vecs, rest, flags, kernels.rest); !status.ok() || !reads_in_place()) return status;
+    const uint8_t in_place = flags | GemmSpec::kInPlace;
+    if (weights_.oc_g >= channels) {
+      if (Status status = get(vecs, channels, in_place, kernels.first_whole); !status.ok()) return status;
+    }
+    return get(vecs, rest, in_place, kernels.first_rest);
   };
   for (const auto* tiles : {&tiles_, &last_tiles_}) {
     if (tiles == &tiles_ && blocking_.segments == 1) continue;

@@ -36,6 +36,8 @@ struct GemmSpec {
   static constexpr uint8_t kPartial = 2;  // sums may come from and go to GemmArgs::partial
   // One vector and one channel; lanes are left out where GemmArgs::mask_offset finds 0.
   static constexpr uint8_t kCareful = 4;
+  // X is read from the planes where it lies (GemmArgs::plane), and the panel is written on the way.
+  static constexpr uint8_t kInPlace = 8;
 
   bool operator==(const GemmSpec&) const = default;
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
@@ -44,7 +46,7 @@ static_assert(std::has_unique_object_representations_v<GemmSpec>);
 
 // Steps in bytes. The kernel changes what it steps along: fill anew for each call.
 struct GemmArgs {
-  const float* src;      // the panel: [k][vecs * lanes]
+  float* src;            // the panel: [k][vecs * lanes]
   const float* weights;  // [panel of kPanelChannels][k][channel of the panel], at the first k of the pass
   float* dst;            // first pixel, first channel
   const float* bias;     // of the first channel
@@ -60,6 +62,9 @@ struct GemmArgs {
   int64_t load_partial, store_partial;
   const int32_t* tail_mask;  // kTail: lane mask of the last vector
   int64_t tail_lanes;
+  const float* plane;                  // kInPlace: first pixel of the first k of the pass
+  int64_t plane_step;                  // from a k to the next
+  int64_t plane_ahead, dst_ahead;      // how far from what is read (kInPlace) and written lines are prefetched
   int64_t line, mask_offset;           // kCareful: from a k to the next in the panel; from the panel to its masks
   const float* residual[kMaxPostOps];  // by index of the post-op; same position as dst
   int64_t residual_channel[kMaxPostOps], residual_repeat[kMaxPostOps];

@@ -17,19 +17,30 @@ inline constexpr int kUnroll = 4;
 // Shares of the caches: of L1 for a panel, of L2 for the gathered values of a pass and for the weights of a block of
 // channels.
 inline constexpr double kPanelL1Share = 0.6, kColumnsL2Share = 0.4, kWeightsL2Share = 0.3;
+// Longest pass over columns that are read in place: their panels stay in L2, which costs less than parking sums. 512 to
+// 64 channels at 14x14 with passes of 171 k 0.90 of the speed in NHWC, with one pass 0.93.
+inline constexpr int64_t kMaxPass = 512;
+// Share of L2 for the weights of a block of channels then: the columns are read again for each block. 1024 to 512 at
+// 14x14 with 0.3 0.90 of the speed in NHWC, with 0.5 to 1.5 0.94 to 0.96; 1024 to 4096 0.84, 0.86, with 0.75 0.88.
+inline constexpr double kPlainWeightsL2Share = 0.75;
+// Prefetching: the same pixels of so many planes ahead; where the tensors do not fit L2, the pixels two tiles ahead, of
+// inputs and outputs (64 to 128 channels at 147x147: 0.62 of the speed in NHWC without, 0.90 with it).
+inline constexpr int64_t kPlanesAhead = 8, kPixelsAhead = 48;
 // Most pixels per segment: beyond, weights are used often enough.
 inline constexpr int64_t kMaxSegmentPixels = 480;
 // Segments per thread, at least, where they are not too short: evens out what the threads get.
 inline constexpr int64_t kItemsPerThread = 4, kLeastTiles = 4;
 
-// The cost model (Zen 3, AVX2), in cycles: per k of a tile beside FMAs and loads; per tile and pass; per accumulator:
-// zeroing, bias and store; parking and fetching a sum; per call.
-inline constexpr double kStepCycles = 0.9, kTileCycles = 15, kAccumulatorCycles = 1.5, kParkCycles = 2,
+// The cost model (Zen 3, AVX2), in cycles: per load of a k, even where it hides behind FMAs; per tile and pass; per
+// accumulator: zeroing, bias and store; parking and fetching a sum; per call.
+inline constexpr double kLoadCycles = 0.2, kTileCycles = 15, kAccumulatorCycles = 1.5, kParkCycles = 2,
                         kCallCycles = 40;
 // Gathering: per float copied as it lies, per float of every second pixel or more, per run of pixels of a row.
 inline constexpr double kCopyCycles = 0.35, kGatherCycles = 1.6, kRunCycles = 30;
 // Part of the time of transfers from beyond L2 that does not hide behind the sums.
 inline constexpr double kExposedTransfer = 0.6;
+// Tensors beyond this share of L3, which other programs use as well, come at this part of its rate.
+inline constexpr double kNearL3Share = 0.25, kFarL3Rate = 0.2;
 
 }  // namespace rafter::gemm
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "kernels/conv/tile/tuning.h"
+#include "kernels/cost/conv_cost.h"
 
 namespace rafter::tile {
 
@@ -62,13 +63,24 @@ class Chooser {
   int px_cap_ = 0;
 };
 
+// Input channels times taps of an average pixel: those outside of the image are left out.
+double Steps(const Geometry& g) {
+  const auto inside = [](int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad) {
+    if (pad == 0 && (out - 1) * stride + (kernel - 1) * dilation < in) return static_cast<double>(kernel);
+    return CountAxis({in, out, kernel, stride, dilation, pad}).pairs / static_cast<double>(out);
+  };
+  return static_cast<double>(g.ic_g) *
+         inside(g.in.h, g.out.h, g.kernel.h, g.stride.h, g.dilation.h, g.pad_top) *
+         inside(g.in.w, g.out.w, g.kernel.w, g.stride.w, g.dilation.w, g.pad_left);
+}
+
 Chooser::Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads)
     : g_(g),
       isa_(isa),
       machine_(machine),
       threads_(threads),
       order_(DstOrderOf(g.dst_layout, isa.vec_lanes())),
-      steps_(static_cast<double>(g.taps() * g.ic_g)),
+      steps_(Steps(g)),
       columns_(static_cast<double>(g.taps() * CeilDiv(g.ic_g, SumBlock(g.ic_g)))),
       fma_cycles_(1.0 / machine.fma_pipes),
       load_cycles_(1.0 / machine.load_ports),
@@ -85,7 +97,8 @@ double Chooser::StepCycles(int px, int vecs) const {
   const double loads = (px + vecs) * load_cycles_;
   const double chains = machine_.fma_latency;
   const double weights = static_cast<double>(vecs) * isa_.vec_bytes;
-  const double stream = weights * steps_ <= l1_weights_ ? 0 : weights * stream_cycles_;
+  const double all = weights * static_cast<double>(g_.taps() * g_.ic_g);
+  const double stream = all <= l1_weights_ ? 0 : weights * stream_cycles_;
   return std::max(std::max(fma, loads), std::max(chains, stream)) + kLoadCost * loads +
          kWeightLineCost * weights / kLineBytes;
 }

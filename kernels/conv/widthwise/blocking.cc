@@ -137,9 +137,13 @@ double Chooser::MissCycles(const Blocking& b, int vecs, int rows) const {
   const int64_t channels = b.channels_per_pass, line = 64;
   const int64_t lines = vecs * isa_.vec_bytes * g_.stride.w / line + 1;
   const int64_t bytes = channels * g_.input_rows(rows) * lines * line;
+  const int64_t tiles = CeilDiv(g_.out.w, vecs * isa_.vec_lanes());
+  const bool padded = g_.pad_left > 0 || (g_.out.w - 1) * g_.stride.w + (g_.kernel.w - 1) * g_.dilation.w >= g_.in.w;
   double cycles = static_cast<double>(bytes) > static_cast<double>(machine_.l1d_bytes) * kL1Share
                       ? kMissCycles * static_cast<double>(std::min<int64_t>(g_.stride.w, 2))
                       : 0;
+  // Two tiles per row run edge kernels.
+  if (padded) cycles += kMaskCycles * static_cast<double>(std::min<int64_t>(tiles, 2)) / static_cast<double>(tiles);
   if (!b.staged && ChannelsPerSet() > kL1Ways) cycles += kSetMissCycles;
   if (!b.staged && g_.taps() == 1 && channels > kTlbChannels) cycles += kTlbMissCycles;
   return cycles;
@@ -192,9 +196,10 @@ double Chooser::TransferCycles() const {
   const double out =
       static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * sizeof(float);
   if (in + out <= static_cast<double>(machine_.l2_bytes)) return 0;
-  const double rate = in + out <= static_cast<double>(machine_.l3_bytes)
-                          ? machine_.l3_bytes_per_cycle
-                          : machine_.dram_bytes_per_cycle;
+  const auto l3 = static_cast<double>(machine_.l3_bytes);
+  const double rate = in + out <= l3 * kNearL3Share ? machine_.l3_bytes_per_cycle
+                      : in + out <= l3              ? machine_.l3_bytes_per_cycle * kFarL3Rate
+                                                    : machine_.dram_bytes_per_cycle;
   return (in + 2 * out) / rate * kExposedTransfer;
 }
 

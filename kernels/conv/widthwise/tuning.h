@@ -58,11 +58,15 @@ inline constexpr double kL1Share = 0.5, kMissCycles = 1, kSetMissCycles = 4;
 // Per tap of 1x1 kernels, where the channels of a pass, each in its own page, fill more than half of the 64 entries
 // of the first-level TLB.
 inline constexpr int64_t kTlbChannels = 32;
-inline constexpr double kTlbMissCycles = 1.2;
+inline constexpr double kTlbMissCycles = 2.2;
+// Per tap of a tile at the end of a padded row: masks (3x3 and 5x5, 16 to 16 channels at 10x10, paddings of 1 to 6).
+inline constexpr double kMaskCycles = 2;
 // Copies into the stage, per float: whole rows, and every second or more.
 inline constexpr double kCopyCycles = 0.3, kGatherCycles = 1.2;
 // Part of the time of transfers from beyond L2 that does not hide behind the sums.
 inline constexpr double kExposedTransfer = 0.6;
+// Tensors beyond this share of L3, which other programs use as well, come at this part of its rate.
+inline constexpr double kNearL3Share = 0.25, kFarL3Rate = 0.2;
 // Strips per thread, at least: evens out what the threads get.
 inline constexpr int64_t kStripsPerThread = 8;
 

@@ -49,7 +49,7 @@ TEST(Blocking, SegmentsAndPassesCoverTheProblem) {
           EXPECT_LT((b.segments - 1) * b.segment_pixels, pixels) << "no empty segment";
           EXPECT_EQ(b.segment_pixels % tile, 0);
           EXPECT_GE(b.pass, 1);
-          EXPECT_LE(b.pass * tile * 4, machine.l1d_bytes) << "a panel fits L1";
+          EXPECT_LE(b.pass * tile * 4, machine.l2_bytes / 2) << "a panel fits L2";
           EXPECT_EQ(b.block_channels % ChannelUnit(isa), 0);
           EXPECT_GE(b.channel_parts, 1);
           EXPECT_GT(b.predicted_us, 0);

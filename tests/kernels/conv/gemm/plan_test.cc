@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/random_desc.h"
@@ -36,7 +37,7 @@ TEST(Gemm, EveryNumberOfPixelsAndChannels) {
 // More k than a pass: parked sums; more channels than a block.
 TEST(Gemm, SeveralPassesAndBlocks) {
   ForEachIsa([](Isa) {
-    for (const int64_t ic : {190, 210, 700}) {
+    for (const int64_t ic : {190, 210, 700, 1100}) {
       for (const int64_t oc : {5, 300}) {
         for (const int64_t width : {3, 15}) {
           ConvDesc desc = Desc(ic, oc, {5, width});
@@ -50,6 +51,22 @@ TEST(Gemm, SeveralPassesAndBlocks) {
     }
     ASSERT_TRUE(Gemm(Desc(40, 30, {9, 11}, 3)).Run());
   });
+}
+
+// Weights beyond L3 are used block by block, and panels that were read in place are used again.
+TEST(Gemm, WeightsBeyondTheLastCache) {
+  const MachineModel real = CurrentMachineModel();
+  MachineModel small = real;
+  small.l2_bytes = 32 << 10, small.l3_bytes = 64 << 10;
+  SetMachineModel(small);
+  ForEachIsa([](Isa) {
+    for (const int64_t pixels : {5, 49, 130}) {
+      for (const int threads : {1, 2}) {
+        EXPECT_TRUE(Gemm(Desc(600, 90, {1, pixels})).Threads(threads).Run()) << "pixels " << pixels;
+      }
+    }
+  });
+  SetMachineModel(real);
 }
 
 // Strides, dilations, paddings, groups, post-ops, slices; infinite weights beside padding, too.
