@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernels/conv/winograd/spec.h"
 #include "kernels/conv/winograd/tuning.h"
 
 namespace rafter::winograd {
@@ -53,14 +54,15 @@ Chooser::Chooser(const ConvProblem& problem, const Geometry& g, const PackLayout
 double Chooser::ProductCycles(int64_t tiles) const {
   double cycles = 0;
   for (const PanelRun& run : layout_.runs) {
-    const int chains = Chains(layout_.ic_g);
-    const int64_t parts = CeilDiv(tiles, MaxTiles(run.vecs, chains, isa_));
+    const int sum_parts = SumParts(layout_.ic_g), chains = Accumulators(sum_parts);
+    const int64_t parts = CeilDiv(tiles, MaxTiles(run.vecs, sum_parts, isa_));
     const double px = static_cast<double>(tiles) / static_cast<double>(parts), vecs = run.vecs;
     const double loads = (px + vecs) / machine_.load_ports;
     const double step =
         std::max({px * vecs / machine_.fma_pipes, loads, static_cast<double>(machine_.fma_latency) / chains}) +
         kLoadCost * loads;
-    const double tile = static_cast<double>(layout_.ic_g) * step + kProductCycles + px * vecs * kAccumulatorCycles;
+    double tile = static_cast<double>(layout_.ic_g) * step + kProductCycles + px * vecs * kAccumulatorCycles;
+    if (sum_parts > chains) tile += px * vecs * kAccumulatorCycles;  // parked and read again
     cycles += static_cast<double>(run.panels * parts) * tile;
   }
   return cycles * g_.shape.positions();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/conv/winograd/spec.h"
 #include "kernels/conv/winograd/tuning.h"
 
 namespace rafter::winograd {
@@ -95,10 +96,13 @@ void PackPanel(TileShape shape, const float* oihw, int64_t channels, int64_t ic_
 
 }  // namespace
 
-int Chains(int64_t ic_g) { return ic_g <= kMostShortChannels ? 2 : 1; }
+int SumParts(int64_t ic_g) {
+  if (ic_g <= kMostParkedChannels) return 4;
+  return ic_g <= kMostShortChannels ? 2 : 1;
+}
 
-int MaxTiles(int vecs, int chains, const jit::IsaInfo& isa) {
-  return (isa.num_vecs >= 32 ? kTiles32[vecs] : kTiles16[vecs]) / chains;
+int MaxTiles(int vecs, int parts, const jit::IsaInfo& isa) {
+  return (isa.num_vecs >= 32 ? kTiles32[vecs] : kTiles16[vecs]) / Accumulators(parts);
 }
 
 PanelRuns CutPanels(int64_t vecs, const jit::IsaInfo& isa) {

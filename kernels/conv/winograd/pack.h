@@ -27,10 +27,10 @@ using PanelRuns = InlineVector<PanelRun, 4>;
 // How `vecs` vectors of output channels are cut into panels. A function of the layer and the vector width.
 PanelRuns CutPanels(int64_t vecs, const jit::IsaInfo& isa);
 
-// Chains of each sum over `ic_g` input channels: a function of the layer.
-int Chains(int64_t ic_g);
+// Parts of each sum over `ic_g` input channels (ProductSpec): a function of the layer.
+int SumParts(int64_t ic_g);
 // Tiles of a register tile with `vecs` vectors.
-int MaxTiles(int vecs, int chains, const jit::IsaInfo& isa);
+int MaxTiles(int vecs, int parts, const jit::IsaInfo& isa);
 
 struct PackLayout {
   TileShape shape;

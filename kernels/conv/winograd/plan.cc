@@ -16,6 +16,11 @@ constexpr int64_t kFloat = sizeof(float), kLineFloats = 16;
 
 int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
+std::string SumText(int parts) {
+  if (parts == 4) return ", even and odd ones of the first 8 and of the others apart";
+  return parts == 2 ? ", even and odd ones apart" : "";
+}
+
 }  // namespace
 
 WinogradPlan::WinogradPlan(const char* algorithm, const ConvProblem& problem, TileShape shape,
@@ -142,12 +147,12 @@ Status WinogradPlan::GetProductKernels() {
     std::vector<ProductCut>& cuts = products_.emplace_back();
     for (int64_t tiles = b.units / b.blocks * b.grain; tiles <= b.max_tiles; tiles += b.grain) {
       if (tiles == 0) continue;
-      const int chains = Chains(layout_.ic_g), most = MaxTiles(run.vecs, chains, isa_);
+      const int sum_parts = SumParts(layout_.ic_g), most = MaxTiles(run.vecs, sum_parts, isa_);
       const int64_t parts = (tiles + most - 1) / most;
       const int64_t px = (tiles + parts - 1) / parts;
       ProductCut cut{tiles, parts - (px * parts - tiles), px * parts - tiles, nullptr};
       ProductSpec spec{isa_.isa, static_cast<uint8_t>(px), static_cast<uint8_t>(run.vecs),
-                       static_cast<uint8_t>(chains), 0};
+                       static_cast<uint8_t>(sum_parts), 0};
       if (b.prefetches_weights) {
         // Lines of the next panel per four input channels, spread over the register tiles of this one.
         const int64_t lines = run.vecs * isa_.vec_bytes * 4 / 64;
@@ -209,12 +214,12 @@ std::string WinogradPlan::Describe() const {
        number(shape.outputs() * shape.taps()));
   line("accuracy: a transform of inputs and weights; errors in docs/accuracy.md, kStrict excludes it");
   line(std::string("order of the sum: per product all input channels in order") +
-       (Chains(layout_.ic_g) == 2 ? ", even and odd ones apart" : "") + ", then the output transform");
+       SumText(SumParts(layout_.ic_g)) + ", then the output transform");
   line("blocks: " + number(blocking_.blocks) + " of at most " + number(blocking_.max_tiles) + " tiles, " +
        number(geometry_.tiles) + " in all");
   for (const PanelRun& run : layout_.runs) {
     line("panels: " + number(run.panels) + " x " + number(run.vecs) + " vectors of " + number(layout_.lanes) +
-         " output channels, at most " + number(MaxTiles(run.vecs, Chains(layout_.ic_g), isa_)) + " tiles in registers");
+         " output channels, at most " + number(MaxTiles(run.vecs, SumParts(layout_.ic_g), isa_)) + " tiles in registers");
   }
   line("threads: " + number(blocking_.threads) +
        (blocking_.shares_blocks ? ", which share the tiles, then the channels of each block"

@@ -1,8 +1,9 @@
 // kernels/conv/winograd/product_emitter.cc: the matrix products of all positions. Loops, outermost first: positions,
 // panels of output channels, register tiles of tiles, input channels. Each sum is one chain of fused multiply-adds over
-// the input channels, or two, of even and odd ones.
+// the input channels, or two, of even and odd ones, or these twice, once of the first channels and once of the others.
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <stdexcept>
 
 #include "jit/assembler.h"
@@ -28,9 +29,11 @@ using jit::Xmm;
 class ProductEmitter {
  public:
   ProductEmitter(const ProductSpec& spec, Assembler& a)
-      : px_(spec.px), vecs_(spec.vecs), chains_(spec.chains), prefetches_(spec.prefetches), a_(a),
+      : px_(spec.px), vecs_(spec.vecs), chains_(Accumulators(spec.parts)), parks_(spec.parts > chains_),
+        prefetches_(spec.prefetches), a_(a),
         rows_(spec.px, pool_), u_(pool_.Take()), k_(pool_.Take()), scratch_(pool_.Take()), prefetch_(pool_.Take()),
         u_panel_(pool_.Take()) {
+    if (parks_) parked_.emplace(px_, pool_);
     if (chains_ * px_ * vecs_ + std::min(px_, vecs_) + 1 > a_.isa().num_vecs) {
       throw std::length_error("the tile has more accumulators than registers");
     }
@@ -97,16 +100,22 @@ class ProductEmitter {
     rows_.EmitStride(a_, ARG(v_row));
     rows_.EmitBases(a_, ARG(v_tile));
     a_.mov(u_, u_panel_);
-    for (int i = 0; i < chains_ * px_ * vecs_; ++i) a_.Zero(a_.vec(i));
-    EmitChannels(px);
-    for (int i = 0; chains_ == 2 && i < px * vecs_; ++i) {
-      a_.vaddps(acc(i / vecs_, i % vecs_), acc(i / vecs_, i % vecs_), acc(i / vecs_, i % vecs_, 1));
+    if (parks_) {
+      a_.mov(k_, kParkedChannels / 4);
+      EmitSums(px);
+      parked_->EmitStride(a_, ARG(m_row));
+      parked_->EmitBases(a_, ARG(m_tile));
+      StoreSums(px, *parked_, false);
     }
-    rows_.EmitStride(a_, ARG(m_row));
-    rows_.EmitBases(a_, ARG(m_tile));
-    for (int p = 0; p < px; ++p) {
-      for (int v = 0; v < vecs_; ++v) a_.vmovups(a_.ptr[rows_.at(p) + v * a_.isa().vec_bytes], acc(p, v));
+    a_.mov(k_, ARG(k_by_4));
+    if (parks_) a_.sub(k_, kParkedChannels / 4);
+    EmitSums(px);
+    EmitRest(px);
+    if (!parks_) {
+      rows_.EmitStride(a_, ARG(m_row));
+      rows_.EmitBases(a_, ARG(m_tile));
     }
+    StoreSums(px, parks_ ? *parked_ : rows_, parks_);
     a_.mov(scratch_, ARG(v_row));
     a_.imul(scratch_, scratch_, px);
     a_.add(ARG(v_tile), scratch_);
@@ -118,28 +127,47 @@ class ProductEmitter {
     a_.L(done);
   }
 
-  void EmitChannels(int px) {
-    Label next, rest, next_rest, done;
-    const int k_bytes = vecs_ * a_.isa().vec_bytes;
-    a_.mov(k_, ARG(k_by_4));
+  // Adds the chains up and stores them in M; `onto`: to what was parked there.
+  void StoreSums(int px, const jit::StridedPointers& to, bool onto) {
+    for (int i = 0; chains_ == 2 && i < px * vecs_; ++i) {
+      a_.vaddps(acc(i / vecs_, i % vecs_), acc(i / vecs_, i % vecs_), acc(i / vecs_, i % vecs_, 1));
+    }
+    for (int p = 0; p < px; ++p) {
+      for (int v = 0; v < vecs_; ++v) {
+        const Address m = a_.ptr[to.at(p) + v * a_.isa().vec_bytes];
+        if (onto) a_.vaddps(acc(p, v), acc(p, v), m);
+        a_.vmovups(m, acc(p, v));
+      }
+    }
+  }
+
+  // New sums over 4 * k_ channels.
+  void EmitSums(int px) {
+    Label next, done;
+    for (int i = 0; i < chains_ * px_ * vecs_; ++i) a_.Zero(a_.vec(i));
     a_.test(k_, k_);
-    a_.jz(rest, a_.T_NEAR);
+    a_.jz(done, a_.T_NEAR);
     a_.align(32);
     a_.L(next);
     for (int i = 0; i < prefetches_; ++i) a_.prefetcht1(a_.ptr[prefetch_ + 64 * i]);
     if (prefetches_ > 0) a_.add(prefetch_, 64 * prefetches_);
     for (int k = 0; k < 4; ++k) EmitStep(px, k);
-    a_.add(u_, 4 * k_bytes);
+    a_.add(u_, 4 * vecs_ * a_.isa().vec_bytes);
     rows_.EmitAdvance(a_, 16);
     a_.dec(k_);
     a_.jnz(next, a_.T_NEAR);
-    a_.L(rest);
+    a_.L(done);
+  }
+
+  // The last channels, fewer than 4.
+  void EmitRest(int px) {
+    Label next_rest, done;
     a_.mov(k_, ARG(k_rest));
     a_.test(k_, k_);
     a_.jz(done, a_.T_NEAR);
     a_.L(next_rest);
     EmitStep(px, 0);
-    a_.add(u_, k_bytes);
+    a_.add(u_, vecs_ * a_.isa().vec_bytes);
     rows_.EmitAdvance(a_, 4);
     a_.dec(k_);
     a_.jnz(next_rest, a_.T_NEAR);
@@ -169,11 +197,14 @@ class ProductEmitter {
     }
   }
 
-  const int px_, vecs_, chains_, prefetches_;
+  const int px_, vecs_, chains_;
+  const bool parks_;  // the sums of the first channels wait in M
+  const int prefetches_;
   Assembler& a_;
   jit::RegPool pool_;
   jit::StridedPointers rows_;
   const Reg64 u_, k_, scratch_, prefetch_, u_panel_;
+  std::optional<jit::StridedPointers> parked_;  // rows of M, beside those of V
 };
 
 #undef ARG
@@ -183,7 +214,7 @@ class ProductEmitter {
 std::string KernelName(const ProductSpec& spec) {
   std::string name = std::string("winograd_product_f32_") + IsaName(spec.isa) + "_px" + std::to_string(spec.px) +
                      "_oc" + std::to_string(spec.vecs) + "v";
-  if (spec.chains > 1) name += "_chains" + std::to_string(spec.chains);
+  if (spec.parts > 1) name += "_parts" + std::to_string(spec.parts);
   if (spec.prefetches > 0) name += "_ahead" + std::to_string(spec.prefetches);
   return name;
 }

@@ -73,13 +73,17 @@ struct OutputArgs {
 };
 using OutputFunction = void(OutputArgs*);
 
-// A register tile: px tiles (or px - 1) by vecs vectors of output channels, each sum in `chains` parts (even and odd
-// input channels with 2) that are added at the end.
+// A register tile: px tiles (or px - 1) by vecs vectors of output channels, each sum in `parts` that are added at the
+// end. 2: even and odd input channels; 4: these of the first kParkedChannels and of the others.
 struct ProductSpec {
   Isa isa;
-  uint8_t px, vecs, chains;
+  uint8_t px, vecs, parts;
   uint8_t prefetches;  // lines per four input channels
 };
+
+inline constexpr int kParkedChannels = 8;
+// Accumulators of a sum.
+constexpr int Accumulators(int parts) { return parts > 1 ? 2 : 1; }
 
 struct ProductArgs {
   const float* v;
