@@ -45,7 +45,7 @@ void DrawAxis(Random& random, int64_t* in, int64_t* kernel, int64_t* stride, int
 }
 
 ConvDesc Draw(Random& random, bool exact) {
-  constexpr int64_t kLarge[] = {113, 255, 257};
+  constexpr int64_t kLarge[] = {113, 128, 255, 256, 257, 384};  // pixels at distances with and without powers of two
   constexpr int64_t kMultipliers[] = {1, 1, 1, 1, 2, 3, 4, 8, 11};
   ConvDesc desc;
   desc.n = Skewed(random, 1, 3);

@@ -14,6 +14,8 @@ namespace rafter::depthwise {
 
 namespace {
 
+constexpr int64_t kFloat = sizeof(float);
+
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Full vectors first, then the rest as the layouts and post-ops allow.
@@ -90,38 +92,54 @@ int MaxColumns(int registers, int rows) {
   return 1;
 }
 
-// Columns of a rolling tile with `rows` outputs of a column in flight: sums, one weight per row,
+// Columns of a rolling tile of `depth` vectors with `rows` outputs of a column in flight: sums, one weight per row,
 // one input at least.
-int MaxRollingColumns(int registers, int rows) {
-  const int columns = std::min(kMaxColumns, (registers - std::max(rows + 1, 4)) / rows);
-  return rows == 2 ? std::min(columns, registers / 4) : columns;
+int MaxRollingColumns(int registers, int rows, int depth) {
+  const int columns = std::min(kMaxColumns, (registers - std::max(rows + 1, 4)) / (rows * depth));
+  return rows == 2 && depth == 1 ? std::min(columns, registers / 4) : columns;
 }
 
-// Whether inputs and outputs go through a small buffer in which pixels lie a line further apart: at
-// power-of-two distances all columns of a tile share a few L1 sets.
-bool Stages(const Geometry& g) {
-  if (g.transposes) return true;
+// Whether the kernel is small enough to roll down the image.
+bool IsSmall(const Geometry& g) {
+  const int64_t step = g.rows.step();
+  return g.kw <= kMaxRollingTaps && g.kh <= kMaxRollingTaps && step <= g.kh && CeilDiv(g.kh, step) <= kMaxRollingRows;
+}
+
+// Whether pixels are so far apart that all columns of a tile share a few L1 sets, and the tensors can be staged.
+bool CanStage(const Geometry& g) {
   // Copies cost less beside many taps.
   const int64_t bytes = g.taps() >= kManyTaps ? kStagedBytes / 2 : kStagedBytes;
-  const auto aliases = [&](const Steps& s) {
-    return s.column * static_cast<int64_t>(sizeof(float)) % bytes == 0;
-  };
+  const auto aliases = [&](const Steps& s) { return s.column * kFloat % bytes == 0; };
   return IsDense(g) && g.multiplier == 1 && g.ic % kStagedChannels == 0 && g.rows.distance() == 1 &&
          g.rows.dilation() == 1 && aliases(g.src) && aliases(g.dst);
+}
+
+// Whether rolling tiles are two vectors deep, which makes a whole line of each pixel (tuning.h).
+bool Pairs(const Geometry& g, const jit::IsaInfo& info) {
+  const int64_t column = g.columns.dilation() * g.src.column * kFloat;
+  const bool rows_alias = g.src.row * kFloat % kAliasBytes == 0;
+  return IsDense(g) && !g.transposes && g.multiplier == 1 && g.oc % kBlock == 0 && 2 * info.vec_bytes == kLineBytes &&
+         IsSmall(g) && column % (rows_alias ? 2 * kPairBytes : kPairBytes) == 0 &&
+         (column % kAliasBytes != 0 || !CanStage(g));
+}
+
+// Whether inputs and outputs go through a small buffer in which pixels lie a line further apart.
+bool Stages(const Geometry& g, const jit::IsaInfo& info) {
+  return g.transposes || (CanStage(g) && !Pairs(g, info));
 }
 
 int64_t StagedBytes(const Geometry& g, const ChannelBlocking& b) {
   const int64_t rows = (b.tile_rows - 1) * g.rows.stride() + g.kh;
   const int64_t pixels =
       std::min(rows, g.rows.in()) * g.columns.in() + b.tile_rows * g.columns.out();
-  return pixels * b.staged_pixel * static_cast<int64_t>(sizeof(float));
+  return pixels * b.staged_pixel * kFloat;
 }
 
 // Output rows per staged block, a multiple of those of a tile: as many as their input rows fit.
 int64_t StagedRows(const Geometry& g, int tile_rows, int64_t pixel) {
   const int64_t row = g.columns.in() * g.rows.stride() + g.columns.out();
   const int64_t most =
-      kStagedBlockBytes / (row * pixel * static_cast<int64_t>(sizeof(float)));
+      kStagedBlockBytes / (row * pixel * kFloat);
   const int64_t rows =
       std::clamp(most, int64_t{1}, CeilDiv(g.rows.outputs(0), tile_rows) * tile_rows);
   return CeilDiv(rows, tile_rows) * tile_rows;
@@ -137,23 +155,21 @@ double ImageBytes(const Geometry& g) {
 
 // Most output rows per block: all that stay in L1 in blocked layouts, where one block of channels is walked through
 // at a time, and all rows of a small image, or of one whose rows are copied before.
-int64_t MostRollingRows(const Geometry& g, const MachineModel& machine) {
+int64_t MostRollingRows(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
   const bool small = ImageBytes(g) <= kSmallL2Share * static_cast<double>(machine.l2_bytes);
-  return IsDense(g) && !Stages(g) && !small ? kDenseRollingRows : kBlockedRollingRows;
+  if (!IsDense(g) || Stages(g, info) || small) return kBlockedRollingRows;
+  return Pairs(g, info) ? kPairRollingRows : kDenseRollingRows;
 }
 
 // Output rows per block of rolling tiles; 0: tiles should not roll.
-int64_t RollingRows(const Geometry& g, const MachineModel& machine) {
-  const int64_t rows = g.rows.outputs(0), step = g.rows.step();
-  if (g.kw > kMaxRollingTaps || g.kh > kMaxRollingTaps || step > g.kh ||
-      CeilDiv(g.kh, step) > kMaxRollingRows) {
-    return 0;
-  }
+int64_t RollingRows(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
+  if (!IsSmall(g)) return 0;
+  const int64_t rows = g.rows.outputs(0);
   // Rows that fall into the same L1 sets.
-  const int64_t row_bytes = g.src.row * g.rows.dilation() * static_cast<int64_t>(sizeof(float));
-  const bool many = rows > (step > 1 ? kDenseRollingRows : 2 * kDenseRollingRows);
-  if (!Stages(g) && many && row_bytes % kAliasBytes == 0) return 0;
-  const int64_t most = MostRollingRows(g, machine);
+  const int64_t row_bytes = g.src.row * g.rows.dilation() * kFloat;
+  const bool many = rows > (g.rows.step() > 1 ? kDenseRollingRows : 2 * kDenseRollingRows);
+  if (!Stages(g, info) && !Pairs(g, info) && many && row_bytes % kAliasBytes == 0) return 0;
+  const int64_t most = MostRollingRows(g, info, machine);
   const int64_t block = CeilDiv(rows, CeilDiv(rows, most));
   if (CanRoll(g.rows, block)) return block;
   return CanRoll(g.rows, rows) ? rows : 0;
@@ -174,9 +190,9 @@ bool IsLarge(const Geometry& g, const MachineModel& machine) {
 
 // Whether outputs should be stored past the caches, which takes whole vectors at aligned addresses.
 bool Streams(const Geometry& g, int vec_bytes, const MachineModel& machine) {
-  const int64_t image = g.rows.out() * g.columns.out() * g.oc * static_cast<int64_t>(sizeof(float));
+  const int64_t image = g.rows.out() * g.columns.out() * g.oc * kFloat;
   const auto aligned = [&](int64_t step) {
-    return step * static_cast<int64_t>(sizeof(float)) % vec_bytes == 0;
+    return step * kFloat % vec_bytes == 0;
   };
   return static_cast<double>(image) > kStreamL3Share * static_cast<double>(machine.l3_bytes) &&
          aligned(g.oc) && aligned(g.dst.column) && aligned(g.dst.row) && aligned(g.dst.n);
@@ -187,13 +203,14 @@ bool ChooseHeld(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
                 ChannelBlocking& b) {
   b.rows = 1;
   b.columns[1] = HeldColumns(g, info.num_vecs, kept);
-  if (b.columns[1] == 0 || Stages(g)) return false;
+  if (b.columns[1] == 0 || Stages(g, info)) return false;
   int64_t most = kHeldRows;
   if (IsLarge(g, machine)) {
     b.streams = Streams(g, info.vec_bytes, machine);
     b.prefetch = b.streams ? ChannelSpec::kNextTile : 2;
-    if (b.streams) b.columns[1] = std::min(b.columns[1], kMaxStreamedColumns);
-    most = b.streams ? 1 : 2;
+    const bool far = g.dst.column * kFloat >= kFarStreamedBytes;
+    if (b.streams) b.columns[1] = std::min(b.columns[1], far ? kMaxFarStreamedColumns : kMaxStreamedColumns);
+    most = b.streams ? 1 : kLargeHeldRows;
   } else if (info.num_vecs > kFewRegisters || g.taps() < kLeastHeldTaps ||
              g.columns.out() < kLeastHeldOutputs) {
     return false;
@@ -215,10 +232,10 @@ bool PrefetchesNextLine(const Geometry& g, const MachineModel& machine) {
 }
 
 // Where rows share their L1 sets, the lines of a window must not be more than the sets of its columns hold.
-int ColumnsWithoutConflicts(const Geometry& g, int rows, int most) {
-  const int64_t column = g.src.column * static_cast<int64_t>(sizeof(float));
-  const int64_t row = g.src.row * static_cast<int64_t>(sizeof(float));
-  if (!IsDense(g) || Stages(g) || g.taps() >= kManyTaps || row % kAliasBytes != 0 ||
+int ColumnsWithoutConflicts(const Geometry& g, bool stages, int rows, int most) {
+  const int64_t column = g.src.column * kFloat;
+  const int64_t row = g.src.row * kFloat;
+  if (!IsDense(g) || stages || g.taps() >= kManyTaps || row % kAliasBytes != 0 ||
       kAliasBytes % column != 0) {
     return most;
   }
@@ -233,21 +250,22 @@ void ChooseTile(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
                 ChannelBlocking& b) {
   b.holds = ChooseHeld(g, info, kept, machine, b);
   if (b.holds) return;
-  if (!Stages(g) && PrefetchesNextLine(g, machine)) b.prefetch = 1;
+  if (!b.stages && PrefetchesNextLine(g, machine)) b.prefetch = 1;
   const int registers = info.num_vecs - kept;
-  b.tile_rows = RollingRows(g, machine);
+  b.tile_rows = RollingRows(g, info, machine);
   b.rolls = b.tile_rows > 0;
   if (b.rolls) {
+    b.pairs = Pairs(g, info);
     b.rows = static_cast<int>(CeilDiv(g.kh, g.rows.step()));
-    b.columns[b.rows] = MaxRollingColumns(registers, b.rows);
+    b.columns[b.rows] = MaxRollingColumns(registers, b.rows, b.depth());
     return;
   }
   const bool share = g.rows.step() < g.kh && g.rows.outputs(0) > 1 && g.kw <= kMaxTaps;
   b.rows = share ? 2 : 1;
   // Staged rows are copied once for several tiles.
-  b.tile_rows = Stages(g) ? StagedRows(g, b.rows, b.staged_pixel) : b.rows;
+  b.tile_rows = b.stages ? StagedRows(g, b.rows, b.staged_pixel) : b.rows;
   for (int rows = 1; rows <= b.rows; ++rows)
-    b.columns[rows] = ColumnsWithoutConflicts(g, rows, MaxColumns(registers, rows));
+    b.columns[rows] = ColumnsWithoutConflicts(g, b.stages, rows, MaxColumns(registers, rows));
 }
 
 double PredictCycles(const Geometry& g, const ChannelBlocking& b, int lanes,
@@ -327,7 +345,7 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
     constexpr unsigned kKeep = ChannelSpec::kPermuted | ChannelSpec::kMaskedSrc;
     kept = std::max(kept, std::popcount(run.flags & kKeep));
   }
-  b.stages = Stages(g);
+  b.stages = Stages(g, info);
   b.staged_channels = g.transposes ? kTransposedChannels : kStagedChannels;
   b.staged_pixel = g.transposes ? kTransposedChannels : kStagedPixel;
   ChooseTile(g, info, kept, machine, b);

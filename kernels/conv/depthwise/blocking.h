@@ -31,6 +31,7 @@ struct ChannelBlocking {
   bool holds = false;     // … or go down with their weights in registers (ChannelSpec::kHeld)
   int shared_from = 3;    // ChannelSpec::shared_from
   uint8_t prefetch = 0;   // ChannelSpec::prefetch
+  bool pairs = false;     // ChannelSpec::pairs
   bool streams = false;   // ChannelSpec::streams
   int rows = 1;           // output rows in registers, where there are enough
   int64_t tile_rows = 1;  // output rows per block: `rows`, more where tiles roll or are staged
@@ -41,6 +42,7 @@ struct ChannelBlocking {
   int unit_threads = 1, strip_threads = 1;  // grid of threads: row tiles x strips
   double predicted_us = 0;
 
+  int depth() const { return pairs ? 2 : 1; }  // vectors of a tile
   bool goes_down() const { return rolls || holds; }
 };
 

@@ -104,7 +104,7 @@ class ChannelDriver {
 };
 
 void ChannelDriver::SetTensors() {
-  const int64_t vec_bytes = plan_.lanes() * kFloat;
+  const int64_t vec_bytes = plan_.blocking_.depth() * plan_.lanes() * kFloat;  // of what a tile covers
   const Axis &rows = g_.rows, &columns = g_.columns;
   args_.src_columns = StepsOf(columns.dilation() * src_steps_.column * kFloat);
   args_.dst_columns = StepsOf(columns.distance() * dst_steps_.column * kFloat);
@@ -138,7 +138,7 @@ void ChannelDriver::SetVectors(size_t run, int64_t first_vec, int64_t vecs) {
   const int64_t block = vectors.last_block ? w.blocks : channel / kBlock;
   const int64_t lane = vectors.last_block ? kBlock - lanes : channel % kBlock;
   args_.weights = call_.weights + block * w.block_floats + kBlock + lane;
-  args_.vecs = vecs;
+  args_.vecs = vecs / plan_.blocking_.depth();
   args_.src_mask = FirstLanes(vectors.src_lanes);
   args_.dst_mask = FirstLanes(vectors.dst_lanes);
   src_channel_ = 0;

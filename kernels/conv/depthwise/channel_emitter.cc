@@ -8,6 +8,7 @@
 #include "jit/code_cache.h"
 #include "jit/compile.h"
 #include "jit/post_op_emitter.h"
+#include "kernels/conv/depthwise/tuning.h"
 
 namespace rafter::depthwise {
 
@@ -21,7 +22,6 @@ using jit::Xmm;
 namespace {
 
 constexpr int kTapBytes = static_cast<int>(kBlock * sizeof(float));
-constexpr int kLineBytes = 64;
 
 }  // namespace
 
@@ -38,6 +38,7 @@ std::string ChannelKernelName(const ChannelSpec& spec) {
   if (spec.has(ChannelSpec::kZeroedDst)) name += "_tailz";
   if (spec.has(ChannelSpec::kPartial)) name += "_pieces";
   if (spec.has(ChannelSpec::kHeld)) name += "_held";
+  if (spec.pairs != 0) name += "_pairs";
   if (spec.streams != 0) name += "_streamed";
   for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
     name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
@@ -212,10 +213,16 @@ void ChannelEmitter::EmitRolling() {
 }
 
 void ChannelEmitter::EmitRow(const std::vector<RowUse>& uses) {
+  cursor_ = {row_, column_, 0, true};
+  EmitPrefetches();
+  for (depth_ = 0; depth_ < spec_.vecs(); ++depth_) EmitVectorRow(uses);
+  depth_ = 0;
+}
+
+void ChannelEmitter::EmitVectorRow(const std::vector<RowUse>& uses) {
   held_.assign(num_inputs_, -1);
   cursor_ = {row_, column_, 0, true};
   std::fill(started_.begin(), started_.end(), false);
-  EmitPrefetches();
   for (int tap = 0; tap < spec_.kw; ++tap) EmitTap(tap, uses);
   for (const RowUse& use : uses) {
     for (int column = 0; use.starts && column < spec_.columns; ++column) {
@@ -255,7 +262,7 @@ void ChannelEmitter::EmitTap(int tap, const std::vector<RowUse>& uses) {
   const int in_registers =
       columns.size() > 1 ? std::min<int>(num_weights_, static_cast<int>(uses.size())) : 0;
   const auto weight = [&](int i) {
-    return a_.ptr[WeightsAt(uses[i].kernel_row) + tap * kTapBytes];
+    return a_.ptr[WeightsAt(uses[i].kernel_row) + (tap * kTapBytes + depth_bytes())];
   };
   for (int i = 0; i < in_registers; ++i) a_.vmovups(temp(num_inputs_ + i), weight(i));
   for (int column : columns) {
@@ -316,7 +323,7 @@ int ChannelEmitter::NextUse(int held, int at, int tap) const {
 }
 
 void ChannelEmitter::LoadInput(const Xmm& x, int at) {
-  const Address address = a_.ptr[ColumnAt(cursor_, at)];
+  const Address address = a_.ptr[ColumnAt(cursor_, at) + depth_bytes()];
   const bool permuted = spec_.has(ChannelSpec::kPermuted);
   if (spec_.has(ChannelSpec::kMaskedSrc)) {
     a_.LoadTail(x, address, src_mask_);
@@ -387,8 +394,9 @@ void ChannelEmitter::Advance(size_t pointer, size_t step) {
 // come on top.
 void ChannelEmitter::NextVector() {
   Label same_block;
+  const int bytes = spec_.vecs() * vec_bytes();
   a_.add(src_, ARG(src_vec));
-  a_.add(weights_, vec_bytes());
+  a_.add(weights_, bytes);
   Advance(offsetof(ChannelArgs, dst_now), offsetof(ChannelArgs, dst_vec));
   if (spec_.has(ChannelSpec::kPermuted))
     a_.add(ARG(lanes_now), static_cast<int>(sizeof(LaneSource)));
@@ -398,12 +406,12 @@ void ChannelEmitter::NextVector() {
     const size_t at = op * sizeof(float*);
     const auto kind = static_cast<PostOpKind>(ops & 0xff);
     if (kind == PostOpKind::kChannelScale)
-      a_.add(arg(offsetof(ChannelArgs, scale_now) + at), vec_bytes());
+      a_.add(arg(offsetof(ChannelArgs, scale_now) + at), bytes);
     if (kind != PostOpKind::kResidualAdd) continue;
     Advance(offsetof(ChannelArgs, residual_now) + at, offsetof(ChannelArgs, residual_vec) + at);
     residuals.push_back(at);
   }
-  if (vec_bytes() < kTapBytes) {
+  if (bytes < kTapBytes) {
     a_.xor_(half_.cvt32(), 1);
     a_.jnz(same_block, a_.T_NEAR);
   }

@@ -40,11 +40,15 @@ class ChannelEmitter {
     int sum, weight;
   };
 
-  jit::Xmm acc(int row, int column) const { return a_.vec(row * spec_.columns + column); }
-  int num_accs() const { return spec_.rows * spec_.columns; }
+  // Of the vector at hand.
+  jit::Xmm acc(int row, int column) const {
+    return a_.vec((depth_ * spec_.rows + row) * spec_.columns + column);
+  }
+  int num_accs() const { return spec_.vecs() * spec_.rows * spec_.columns; }
   jit::Xmm temp(int i) const { return a_.vec(num_accs() + i); }
   jit::Address arg(size_t offset) const { return a_.qword[a_.rdi + static_cast<int>(offset)]; }
   int vec_bytes() const { return a_.isa().vec_bytes; }
+  int depth_bytes() const { return depth_ * vec_bytes(); }
 
   // channel_emitter.cc
   void EmitVector();
@@ -55,6 +59,7 @@ class ChannelEmitter {
   void EmitSegment(int index);
   void EmitRolling();
   void EmitRow(const std::vector<RowUse>& uses);
+  void EmitVectorRow(const std::vector<RowUse>& uses);
   void EmitPrefetches();
   void EmitTap(int tap, const std::vector<RowUse>& uses);
   Xbyak::RegExp WeightsAt(int kernel_row) const;
@@ -87,7 +92,7 @@ class ChannelEmitter {
   void AddBias(int first, int last);
   void ApplyPostOps(int first, int last);
   void AddResidual(int op, int first, int last);
-  void ApplyChannelScale(int op, int first, int last);
+  void ApplyChannelScale(int op, const std::vector<jit::Xmm>& values);
   void StoreOutput(int first, int last);
   const Xbyak::Operand& DstNow();
   template <typename EmitAccess>
@@ -96,6 +101,7 @@ class ChannelEmitter {
 
   jit::Assembler& a_;
   const ChannelSpec spec_;
+  int depth_ = 0;  // which vector of a pair, while its code is emitted
   // Vector registers behind the accumulators: inputs, weights, then those that stay for a whole
   // vector.
   int num_inputs_ = 0, num_weights_ = 0;

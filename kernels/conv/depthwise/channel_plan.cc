@@ -153,6 +153,7 @@ Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase)
         spec.row_stride = static_cast<uint8_t>(geometry_.rows.step());
       }
       spec.prefetch = blocking_.prefetch;
+      spec.pairs = blocking_.pairs;
       if ((flags & (ChannelSpec::kMaskedDst | ChannelSpec::kZeroedDst)) == 0)
         spec.streams = blocking_.streams;
       for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {

@@ -57,7 +57,8 @@ struct ChannelSpec {
   uint8_t shared_from;  // kHeld: inputs with at least so many uses pass a register
   uint8_t prefetch;     // lines behind each input of a new row; kNextTile; 0: none
   uint8_t streams;      // outputs may be stored past the caches: ChannelArgs::streams is read
-  uint8_t unused[3];
+  uint8_t pairs;        // a tile is two neighbouring vectors of channels deep: kRolling, NHWC, vectors of 8
+  uint8_t unused[2];
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
   static constexpr uint8_t kPermuted =
@@ -81,6 +82,7 @@ struct ChannelSpec {
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
   // Whether one call computes all output rows of a block.
   bool goes_down() const { return has(kRolling | kHeld); }
+  int vecs() const { return pairs != 0 ? 2 : 1; }
   int window() const { return (columns - 1) * stride + kw; }
 };
 static_assert(std::has_unique_object_representations_v<ChannelSpec>);
@@ -125,7 +127,7 @@ struct ChannelArgs {
   float* dst;
   const float*
       weights;  // first tap of the first vector; its biases lie kBlock floats before (pack.h)
-  int64_t tiles, vecs;         // at least 1
+  int64_t tiles, vecs;         // at least 1; pairs of vectors where the tile is two deep
   int64_t src_tile, dst_tile;  // bytes between tiles
   ColumnSteps src_columns, dst_columns;
   int64_t src_row;           // bytes between kernel rows of the input

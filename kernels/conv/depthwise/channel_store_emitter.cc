@@ -50,9 +50,12 @@ void ChannelEmitter::FinishSums() {
 
 // One output row of a tile that goes down the image; pointers move on to the next one.
 void ChannelEmitter::FinishRow(int row) {
-  AddBias(row, row);
-  ApplyPostOps(row, row);
-  StoreOutput(row, row);
+  for (depth_ = 0; depth_ < spec_.vecs(); ++depth_) {
+    AddBias(row, row);
+    ApplyPostOps(row, row);
+    StoreOutput(row, row);
+  }
+  depth_ = 0;
   a_.add(row_weights_, ARG(dst_row));
   int op = 0;
   for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
@@ -71,16 +74,23 @@ void ChannelEmitter::StorePartial() {
 
 // The biases of a block lie in front of its weights.
 void ChannelEmitter::AddBias(int first, int last) {
-  const Address bias = a_.ptr[weights_ - static_cast<int>(kBlock * sizeof(float))];
-  for (int i = first * spec_.columns; i < (last + 1) * spec_.columns; ++i)
-    a_.vaddps(a_.vec(i), a_.vec(i), bias);
+  const Address bias = a_.ptr[weights_ + (depth_bytes() - static_cast<int>(kBlock * sizeof(float)))];
+  const bool held = spec_.has(ChannelSpec::kHeld);  // no register is free
+  if (!held) a_.vmovups(temp(0), bias);
+  for (int row = first; row <= last; ++row) {
+    for (int column = 0; column < spec_.columns; ++column) {
+      const Xmm sum = acc(row, column);
+      held ? a_.vaddps(sum, sum, bias) : a_.vaddps(sum, sum, temp(0));
+    }
+  }
 }
 
 // Output rows first … last of the tile.
 void ChannelEmitter::ApplyPostOps(int first, int last) {
   std::vector<Xmm> values;
-  for (int i = first * spec_.columns; i < (last + 1) * spec_.columns; ++i)
-    values.push_back(a_.vec(i));
+  for (int row = first; row <= last; ++row) {
+    for (int column = 0; column < spec_.columns; ++column) values.push_back(acc(row, column));
+  }
   const jit::PostOpTemps temps = {temp(0), temp(1), temp(2), temp(3)};
   int op = 0;
   for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
@@ -88,7 +98,7 @@ void ChannelEmitter::ApplyPostOps(int first, int last) {
     if (kind == PostOpKind::kResidualAdd) {
       AddResidual(op, first, last);
     } else if (kind == PostOpKind::kChannelScale) {
-      ApplyChannelScale(op, first, last);
+      ApplyChannelScale(op, values);
     } else {
       a_.mov(scratch_, ARG(post_params));
       jit::ApplyPostOp(a_, kind, values, temps,
@@ -97,11 +107,10 @@ void ChannelEmitter::ApplyPostOps(int first, int last) {
   }
 }
 
-void ChannelEmitter::ApplyChannelScale(int op, int first, int last) {
+void ChannelEmitter::ApplyChannelScale(int op, const std::vector<Xmm>& values) {
   a_.mov(scratch_, arg(offsetof(ChannelArgs, scale_now) + op * sizeof(float*)));
-  a_.vmovups(temp(0), a_.ptr[scratch_]);
-  for (int i = first * spec_.columns; i < (last + 1) * spec_.columns; ++i)
-    a_.vmulps(a_.vec(i), a_.vec(i), temp(0));
+  a_.vmovups(temp(0), a_.ptr[scratch_ + depth_bytes()]);
+  for (const Xmm& value : values) a_.vmulps(value, value, temp(0));
 }
 
 template <typename EmitAccess>
@@ -114,7 +123,7 @@ void ChannelEmitter::ForEachOutput(int first, int last, const Xbyak::Operand& te
   for (int r = first; r <= last; ++r) {
     if (r > first) a_.add(at, row);
     RowCursor cursor{at, column_, 0, true};
-    for (int c = 0; c < spec_.columns; ++c) emit(a_.ptr[ColumnAt(cursor, c)], acc(r, c));
+    for (int c = 0; c < spec_.columns; ++c) emit(a_.ptr[ColumnAt(cursor, c) + depth_bytes()], acc(r, c));
   }
 }
 

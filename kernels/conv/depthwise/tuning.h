@@ -7,6 +7,8 @@
 
 namespace rafter::depthwise {
 
+inline constexpr int kLineBytes = 64;  // of every cache
+
 // More phases than this in one direction (a dilation beyond it) go to the general algorithms.
 inline constexpr int64_t kMaxPhases = 4096;
 
@@ -40,8 +42,11 @@ inline constexpr double kPrefetchL2Share = 0.5;
 // time stores past the caches slowly: lines are written in more pieces than can be collected (128@147 5842).
 inline constexpr double kLargeL3Share = 0.2, kStreamL3Share = 0.125;
 // For the same reason tiles that do so are at most so wide: 1x7 64@202 4732 us with 8 columns,
-// 1600 with 6.
-inline constexpr int kMaxStreamedColumns = 6;
+// 1600 with 6; where pixels lie far apart 256@74 2286 with 6 columns, 1033 with 4 (64@147 1063 and 1314).
+inline constexpr int kMaxStreamedColumns = 6, kMaxFarStreamedColumns = 4;
+inline constexpr int64_t kFarStreamedBytes = 1024;
+// Output rows per block of large tensors whose outputs stay in the caches: 728@37 531 us with 2 rows, 401 with 32.
+inline constexpr int64_t kLargeHeldRows = 32;
 
 // Output rows per block of rolling tiles in NHWC, where all channels of a tile are walked through
 // before the next one: 576@14 on Zen 3, AVX2: 14 rows 33.0 us, 7 rows 30.9. In blocked layouts one
@@ -55,6 +60,12 @@ inline constexpr double kSmallL2Share = 0.25;
 // Rows this far apart share their L1 sets: 128@56 (7 x 4096 bytes) rolling 318 us, two rows at a
 // time 162.
 inline constexpr int64_t kAliasBytes = 4096;
+// Pixels at a multiple of so many bytes (of twice as many where rows share their sets too) keep so few lines of
+// a tile in L1 that the second vector of a line finds it gone: rolling tiles of vectors of half a line take both at
+// once. Distances of kAliasBytes are still better staged. Zen 3, AVX2, us with one vector (or staged) and two:
+// 512@14 58 and 46, stride 2 29 and 20, 128@74 308 and 223, 256@37 193 and 156, 1536@10 84 and 70, 256@33 dilated
+// 229 and 125; 384@14 28.5 and 26.5; but 1024@10 51 and 66, 128@56 185 and 192.
+inline constexpr int64_t kPairBytes = 512, kPairRollingRows = 10;
 // Lines of a window that such a set may hold. 256@28 stride 2 (4 sets) 60 us with 5 columns, 47 with 3, 45 with 2;
 // 128@56 stride 2 (8 sets) 83 with 5, 76 with 3.
 inline constexpr int64_t kLinesPerSet = 6;
@@ -82,8 +93,9 @@ inline constexpr int64_t kStagedBlockBytes = 128 << 10;
 inline constexpr int64_t kMaxWidthTaps = 13;
 // Share of L1 for the planes of the channels that one call of the width kernel covers.
 inline constexpr double kWidthL1Share = 0.75;
-// Rows that it prefetches ahead: 1, 2, 4 or 8.
-inline constexpr int kRowsAhead = 4;
+// Rows that it prefetches ahead: 1, 2, 4 or 8. Zen 3, us with 4 and 8: 56@266 5256 and 4761, 64@147 512 and 484,
+// 144@56 129 and 126.
+inline constexpr int kRowsAhead = 8;
 // Model of the width kernel, in cycles: per tap and vector (FMA, part of a load that often splits a line;
 // more where every other input counts, or where all lanes are masked), per output vector, per output row,
 // per tile and phase of the rows.

@@ -25,7 +25,8 @@ namespace {
 constexpr int kTapBytes = static_cast<int>(kBlock * sizeof(float));
 constexpr int kFloat = sizeof(float);
 
-// Temporaries of a masked tap: mask, second half of the inputs (stride 2) or masked weight, input.
+// Registers that the end of an output row may destroy: they hold the first weights.
+constexpr int kDestroyed = jit::kPostOpTemps;
 
 }  // namespace
 
@@ -62,6 +63,8 @@ int MaxWidthVecs(int registers, int rows, bool every_other) {
 WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
     : a_(a),
       spec_(spec),
+      holds_(HoldsWeights()),
+      num_weights_(holds_ ? spec.kh * spec.kw : spec.rows),
       row_(pool_.Take()),
       src_row_(pool_.Take()),
       dst_row_(pool_.Take()),
@@ -77,6 +80,36 @@ WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
   if (spec_.vecs > MaxWidthVecs(a_.isa().num_vecs, spec_.rows, spec_.has(WidthSpec::kStride2))) {
     throw std::length_error("the tile has more accumulators than registers");
   }
+}
+
+bool WidthEmitter::HoldsWeights() const {
+  const int taps = spec_.kh * spec_.kw, inputs = spec_.has(WidthSpec::kStride2) ? 2 : 1;
+  return taps <= kMaxHeldWidthTaps && taps >= kDestroyed &&
+         spec_.rows * spec_.vecs + taps + inputs <= a_.isa().num_vecs;
+}
+
+void WidthEmitter::LoadHeldWeights(int count) {
+  for (int i = 0; i < count; ++i) a_.vbroadcastss(temp(i), a_.dword[weights_ + i * kTapBytes]);
+}
+
+// Products with masked lanes take their weights from memory: no register is left for them.
+void WidthEmitter::MaskHeldWeights() {
+  if (a_.fma_tail_is_free()) return;
+  const size_t products = spec_.has(WidthSpec::kStride2) ? offsetof(TapMasks, products) : offsetof(TapMasks, inputs[0]);
+  for (int tap = 0; tap < spec_.kw; ++tap) {
+    for (int vec = 0; vec < spec_.vecs; ++vec) {
+      if (!spec_.is_masked(tap, vec)) continue;
+      for (int row = 0; row < spec_.kh; ++row) {
+        a_.vandps(input(), temp(row * spec_.kw + tap), MaskAt(tap, vec, products));
+        a_.vmovups(MaskedWeightAt(row, tap, vec), input());
+      }
+    }
+  }
+}
+
+Address WidthEmitter::MaskedWeightAt(int kernel_row, int tap, int vec) const {
+  const int entry = (2 * tap + (vec > 0)) * spec_.kh + kernel_row;
+  return a_.ptr[a_.rdi + static_cast<int>(offsetof(WidthArgs, masked_weights) + entry * sizeof(float) * 16)];
 }
 
 void WidthEmitter::Emit() {
@@ -95,6 +128,10 @@ void WidthEmitter::Emit() {
     a_.mov(arg(to), scratch_);
   };
   a_.L(next_channel);
+  if (holds_) {
+    LoadHeldWeights(num_weights_);
+    MaskHeldWeights();
+  }
   copy(offsetof(WidthArgs, src), offsetof(WidthArgs, src_now));
   copy(offsetof(WidthArgs, dst), offsetof(WidthArgs, dst_now));
   copy(offsetof(WidthArgs, tiles), offsetof(WidthArgs, tiles_left));
@@ -143,7 +180,6 @@ void WidthEmitter::EmitRow(const std::vector<RowUse>& uses) {
 // A few rows ahead, behind the last row those of the next channel: going down the plane, a tile leaves
 // every line after a few vectors, which tells the machine little.
 void WidthEmitter::EmitPrefetches() {
-  constexpr int kLineBytes = 64;
   const int bytes = spec_.vecs * vec_bytes() * (spec_.has(WidthSpec::kStride2) ? 2 : 1);
   for (int at = 0; at < bytes + kLineBytes; at += kLineBytes) {
     a_.prefetcht0(a_.ptr[row_ + src_row_ * kRowsAhead + std::min(at, bytes)]);
@@ -151,43 +187,57 @@ void WidthEmitter::EmitPrefetches() {
 }
 
 void WidthEmitter::LoadWeights(int tap, const std::vector<RowUse>& uses) {
+  if (holds_) return;
   for (int i = 0; i < static_cast<int>(uses.size()); ++i)
     a_.vbroadcastss(temp(i), WeightAt(uses[i], tap));
 }
 
+// Of the use with this index, at `tap`.
+Xmm WidthEmitter::Weight(const RowUse& use, int index, int tap) const {
+  return temp(holds_ ? use.kernel_row * spec_.kw + tap : index);
+}
+
 // Vectors with masks come last: they destroy the weights.
 void WidthEmitter::EmitTap(int tap, const std::vector<RowUse>& uses) {
-  const int num_uses = static_cast<int>(uses.size());
   LoadWeights(tap, uses);
-  const Xmm x = temp(spec_.rows);
   for (int vec = 0; vec < spec_.vecs; ++vec) {
-    if (spec_.is_masked(tap, vec)) continue;
-    LoadInputs(x, tap, vec);
-    for (int i = 0; i < num_uses; ++i) {
-      const Xmm sum = acc(uses[i].slot, vec);
-      uses[i].starts&& tap == 0 ? a_.vmulps(sum, x, temp(i)) : a_.vfmadd231ps(sum, x, temp(i));
-    }
+    if (!spec_.is_masked(tap, vec)) EmitProducts(tap, vec, uses);
   }
   bool destroyed = false;
   for (int vec = 0; vec < spec_.vecs; ++vec) {
     if (!spec_.is_masked(tap, vec)) continue;
     if (destroyed) LoadWeights(tap, uses);
-    EmitMaskedTap(tap, vec, uses);
+    EmitMaskedProducts(tap, vec, uses);
     destroyed = true;
   }
 }
 
+void WidthEmitter::EmitProducts(int tap, int vec, const std::vector<RowUse>& uses) {
+  const Xmm x = input();
+  LoadInputs(x, tap, vec);
+  for (int i = 0; i < static_cast<int>(uses.size()); ++i) {
+    const Xmm sum = acc(uses[i].slot, vec), weight = Weight(uses[i], i, tap);
+    uses[i].starts&& tap == 0 ? a_.vmulps(sum, x, weight) : a_.vfmadd231ps(sum, x, weight);
+  }
+}
+
 // In masked lanes no product may ever arrive.
-void WidthEmitter::EmitMaskedTap(int tap, int vec, const std::vector<RowUse>& uses) {
+void WidthEmitter::EmitMaskedProducts(int tap, int vec, const std::vector<RowUse>& uses) {
   const bool pairs = spec_.has(WidthSpec::kStride2);
-  const Xmm x = temp(spec_.rows);
-  LoadMaskedInputs(x, pairs ? temp(spec_.rows + 1) : x, tap, vec);
+  const Xmm x = input();
+  LoadMaskedInputs(x, pairs ? second_input() : x, tap, vec);
   const Address products =
       MaskAt(tap, vec, pairs ? offsetof(TapMasks, products) : offsetof(TapMasks, inputs[0]));
   for (int i = 0; i < static_cast<int>(uses.size()); ++i) {
-    const Xmm sum = acc(uses[i].slot, vec);
-    if (uses[i].starts && tap == 0) a_.Zero(sum);
-    a_.FmaTail(sum, x, temp(i), products, temp(i));
+    const Xmm sum = acc(uses[i].slot, vec), weight = Weight(uses[i], i, tap);
+    const bool starts = uses[i].starts && tap == 0;
+    if (!holds_ || a_.fma_tail_is_free()) {
+      if (starts) a_.Zero(sum);
+      a_.FmaTail(sum, x, weight, products, weight);
+    } else {
+      const Address masked = MaskedWeightAt(uses[i].kernel_row, tap, vec);
+      starts ? a_.vmulps(sum, x, masked) : a_.vfmadd231ps(sum, x, masked);
+    }
   }
 }
 
@@ -239,6 +289,7 @@ void WidthEmitter::FinishRow(int slot) {
   AddBias(slot);
   ApplyPostOps(slot);
   Store(slot);
+  if (holds_ && spec_.post_ops != 0) LoadHeldWeights(kDestroyed);
   a_.add(dst_row_, ARG(dst_row));
   ForEachResidual([&](size_t at) {
     Advance(offsetof(WidthArgs, residual_row_now) + at, offsetof(WidthArgs, residual_row) + at);
@@ -246,8 +297,8 @@ void WidthEmitter::FinishRow(int slot) {
 }
 
 void WidthEmitter::AddBias(int slot) {
-  a_.vbroadcastss(temp(0), a_.dword[weights_ - kTapBytes]);
-  for (int vec = 0; vec < spec_.vecs; ++vec) a_.vaddps(acc(slot, vec), acc(slot, vec), temp(0));
+  a_.vbroadcastss(input(), a_.dword[weights_ - kTapBytes]);
+  for (int vec = 0; vec < spec_.vecs; ++vec) a_.vaddps(acc(slot, vec), acc(slot, vec), input());
 }
 
 void WidthEmitter::ApplyPostOps(int slot) {
@@ -291,7 +342,7 @@ void WidthEmitter::Store(int slot) {
     a_.vmovups(a_.ptr[VecAt(dst_row_, vec)], acc(slot, vec));
   if (!partial) return;
   a_.mov(scratch_, ARG(last_mask));
-  a_.LoadTailMask(a_.ptr[scratch_], temp(0));
+  a_.LoadTailMask(a_.ptr[scratch_], input());
   a_.mov(scratch_, dst_row_);
   if (spec_.vecs > 1) a_.add(scratch_, vec_step_);
   a_.mov(lanes_, ARG(last_lanes));

@@ -34,10 +34,19 @@ class WidthEmitter {
   jit::Address arg(size_t offset) const { return a_.qword[a_.rdi + static_cast<int>(offset)]; }
   int vec_bytes() const { return a_.isa().vec_bytes; }
 
+  bool HoldsWeights() const;
+  void LoadHeldWeights(int count);
+  void MaskHeldWeights();
+  // Of the input at hand, and of its second half (stride 2).
+  jit::Xmm input() const { return temp(num_weights_); }
+  jit::Xmm second_input() const { return temp(num_weights_ + 1); }
   void EmitTile();
   void EmitRow(const std::vector<RowUse>& uses);
   void EmitTap(int tap, const std::vector<RowUse>& uses);
-  void EmitMaskedTap(int tap, int vec, const std::vector<RowUse>& uses);
+  void EmitProducts(int tap, int vec, const std::vector<RowUse>& uses);
+  void EmitMaskedProducts(int tap, int vec, const std::vector<RowUse>& uses);
+  jit::Xmm Weight(const RowUse& use, int index, int tap) const;
+  jit::Address MaskedWeightAt(int kernel_row, int tap, int vec) const;
   void EmitPrefetches();
   void LoadWeights(int tap, const std::vector<RowUse>& uses);
   void LoadInputs(const jit::Xmm& x, int tap, int vec);
@@ -60,6 +69,8 @@ class WidthEmitter {
 
   jit::Assembler& a_;
   const WidthSpec spec_;
+  const bool holds_;       // all weights of the channel stay in registers
+  const int num_weights_;  // in registers: those, or one per output row in flight
   jit::RegPool pool_;
   const jit::Reg64 row_, src_row_, dst_row_, weights_, tap_, tap_step_, vec_step_, masks_,
       rows_left_, lanes_, channels_left_, scratch_;
