@@ -131,7 +131,7 @@ Blocking Chooser::Choose() {
   b.predicted_us = Cycles(b) * us_per_cycle;
   ChooseThreads(b);
   b.max_tiles = CeilDiv(b.units, b.blocks) * b.grain;
-  b.predicted_us = Cycles(b) * us_per_cycle / b.threads + machine_.call_us;
+  b.predicted_us = Cycles(b) * us_per_cycle / b.threads + kCallCycles * us_per_cycle + machine_.call_us;
   const double teams = b.shares_blocks ? 2.0 * static_cast<double>(b.blocks) : 1;
   if (b.threads > 1) b.predicted_us += machine_.fork_join_us * teams;
   return b;

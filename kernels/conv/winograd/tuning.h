@@ -42,6 +42,8 @@ inline constexpr double kTransformCycles16 = 6.5, kTransformCycles32 = 2.5;
 inline constexpr double kOutputCycles = 3;
 // Cycles per tile and tensor, whatever the channels.
 inline constexpr double kTileCallCycles = 60;
+// … and per call: pointers of pixels at the border, cold code of several kernels (16@7, Zen 3: direct is 7 % faster).
+inline constexpr double kCallCycles = 800;
 // Layouts whose vectors do not lie together are transposed through a strip.
 inline constexpr double kStripCost = 1.4;
 
