@@ -220,18 +220,28 @@ void Chooser::SettleTransforms() {
     any = any || (candidate.algorithm->transforms && Usable(candidate));
   }
   if (!any) return;
-  ConvProblem problem = problem_;
-  problem.desc.n = 1;
+  // What was asked already, in the simplest case.
+  const bool as_offered = problem_.desc.n == 1 && context_.threads == 1;
+  std::optional<ConvProblem> problem;
   PlanContext context = context_;
-  context.threads = 1;
+  if (!as_offered) {
+    problem = problem_;
+    problem->desc.n = 1;
+    context.threads = 1;
+  }
   const Consideration* best = nullptr;
   double best_us = 0;
   for (const Consideration& candidate : decision_.considered) {
     if (!Usable(candidate)) continue;
-    const Offer offer = candidate.algorithm->consider(problem, context);
-    if (!offer.refusal.empty() || (best != nullptr && offer.predicted_us >= best_us)) continue;
+    double us = candidate.offer.predicted_us;
+    if (!as_offered) {
+      const Offer offer = candidate.algorithm->consider(*problem, context);
+      if (!offer.refusal.empty()) continue;
+      us = offer.predicted_us;
+    }
+    if (best != nullptr && us >= best_us) continue;
     best = &candidate;
-    best_us = offer.predicted_us;
+    best_us = us;
   }
   if (best == nullptr) return;
   for (Consideration& candidate : decision_.considered) {
