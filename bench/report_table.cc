@@ -43,14 +43,18 @@ std::string BoundCells(const CaseResult& result, bool color) {
   // Never mixed: the bound of the algorithm that ran, and what the direct sum is bound by beside it.
   const double bound_us = result.own ? result.own->bound_us : result.bound_us;
   const std::string& binding = result.own ? result.own->binding : result.binding;
-  std::string text = fmt::format(" {:>10.2f} {:>7} {:>7.1f}", bound_us, binding, result.efficiency * 100);
-  if (result.own) {
-    text += fmt::format(" of {}, {:.1f} GFLOP/s of its own (GFLOP/s: effective; direct bound {:.2f} us)",
-                        result.algorithm, result.own->gflops, result.bound_us);
-  }
+  const std::string percent = fmt::format("{:.1f}{}", result.efficiency * 100, result.own ? "*" : "");
+  std::string text = fmt::format(" {:>10.2f} {:>7} {:>7}", bound_us, binding, percent);
   if (result.disturbed) text += Paint(" disturbed", kYellow, color);
   if (result.efficiency > kOverRoof) text += Paint(" OVER ROOF", kRed, color);
   return text;
+}
+
+// What the asterisk stands for, at the end of the line.
+std::string OwnRemark(const CaseResult& result) {
+  if (!result.own) return {};
+  return fmt::format("  * of {}'s own bound, {:.1f} GFLOP/s of its own; GFLOP/s are effective, direct bound {:.2f} us",
+                     result.algorithm, result.own->gflops, result.bound_us);
 }
 
 std::string SpeedupLine(const char* which, const std::optional<SpeedupSummary>& speedup) {
@@ -121,7 +125,7 @@ std::string TableRow(const CaseResult& result, const TableOptions& options) {
     text += Paint(fmt::format(" busy {:.1f}", result.busy_cpus), kYellow, options.color);
   }
   if (result.time.noisy) text += Paint(" noisy", kYellow, options.color);
-  return text + "\n";
+  return text + OwnRemark(result) + "\n";
 }
 
 std::string TableFooter(std::span<const CaseResult> cases, const Summary& summary,

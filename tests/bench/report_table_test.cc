@@ -34,6 +34,24 @@ TEST(ReportTable, ShowsEverythingThatMatters) {
   EXPECT_NE(TableRow(cases[1], options).find('\x1b'), std::string::npos);
 }
 
+// Columns stay in line whether an algorithm is measured by its own bound or not; the remark comes last.
+TEST(ReportTable, MarksABoundOfItsOwn) {
+  std::vector<CaseResult> cases = MakeCases();
+  TableOptions options;
+  options.versus = true;
+  CaseResult plain = cases[1];
+  plain.algorithm = "winograd_f4", plain.own.reset();
+  CaseResult own = plain;
+  own.own = OwnWork{};
+  own.own->bound_us = plain.bound_us, own.own->binding = plain.binding, own.own->gflops = 12.5;
+  const std::string with = TableRow(own, options), without = TableRow(plain, options);
+  EXPECT_EQ(with.find("SLOWER"), without.find("SLOWER"));
+  EXPECT_EQ(without.find('*'), std::string::npos);
+  EXPECT_NE(with.find("  * of winograd_f4's own bound, 12.5 GFLOP/s of its own; GFLOP/s are effective, direct bound"),
+            std::string::npos)
+      << with;
+}
+
 TEST(ReportTable, MarkdownRowsHaveTheHeadersWidth) {
   std::vector<CaseResult> cases = MakeCases();
   cases[0].name = "a|b";

@@ -102,7 +102,8 @@ int SumParts(int64_t ic_g) {
 }
 
 int MaxTiles(int vecs, int parts, const jit::IsaInfo& isa) {
-  return (isa.num_vecs >= 32 ? kTiles32[vecs] : kTiles16[vecs]) / Accumulators(parts);
+  const int tiles = (isa.num_vecs >= 32 ? kTiles32[vecs] : kTiles16[vecs]) / Accumulators(parts);
+  return parts > Accumulators(parts) ? std::min(tiles, kMostParkedTiles) : tiles;
 }
 
 PanelRuns CutPanels(int64_t vecs, const jit::IsaInfo& isa) {

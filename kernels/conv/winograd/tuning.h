@@ -18,6 +18,8 @@ inline constexpr int64_t kMostShortChannels = 48;
 // Up to so many, the sum of the first 8 waits in M besides: 16 channels at 56x56 rms 1.93 times direct's instead of
 // 2.02, for 1 to 3 % of the time (16@112, 16@56, Zen 3).
 inline constexpr int64_t kMostParkedChannels = 19;
+// … in tiles of so many tiles at most: rows of V and of M need general registers at the same time.
+inline constexpr int kMostParkedTiles = 8;
 
 // Share of L2 for V and M of a block. Beyond it they travel to L3 and back, which costs less than reading the weights
 // more often. 64@56, Zen 3 (L2 512 KB), times of direct's: 12 tiles 2.67, 25 2.66, 33 2.89, 49 2.95; 128@28: 12 tiles
