@@ -191,6 +191,10 @@ void Assembler::EvenLanes(const Xmm& dst, const Xmm& a, const Xbyak::Operand& b)
   vshufps(dst, a, b, 0x88);
 }
 
+void Assembler::OddLanes(const Xmm& dst, const Xmm& a, const Xbyak::Operand& b) {
+  vshufps(dst, a, b, 0xDD);
+}
+
 void Assembler::OrderEvenLanes(const Xmm& v) {
   constexpr uint8_t kSwapMiddle = 0xD8;  // quarters 0, 2, 1, 3
   if (isa_.vec_bytes == 64) {

@@ -81,8 +81,9 @@ class Assembler : public Xbyak::CodeGenerator {
   // The 8 floats at `eight`, once or, in 16 lanes, twice.
   void LoadEightRepeated(const Xmm& dst, const Address& eight);
 
-  // dst = the even lanes of a, then those of b, in an order of lanes that OrderEvenLanes puts right.
+  // dst = the even (odd) lanes of a, then those of b, in an order of lanes that OrderEvenLanes puts right.
   void EvenLanes(const Xmm& dst, const Xmm& a, const Xbyak::Operand& b);
+  void OddLanes(const Xmm& dst, const Xmm& a, const Xbyak::Operand& b);
   void OrderEvenLanes(const Xmm& v);
 
   // Vectors whose two halves lie apart in memory (8-channel blocks under 16 lanes). The other half of a

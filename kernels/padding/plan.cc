@@ -124,7 +124,7 @@ void Plan::RunStaged(Place place, int64_t begin, int64_t end) const noexcept {
   const int64_t parts = floats >= kParts * reorder::kMinOpenRun * 2 ? kParts : 1;
   for (int64_t part = 0; part < parts; ++part) {
     const Range read = SplitRange(ahead, parts, part);
-    for (int64_t at = read.begin; at < read.end; at += kLineFloats) {  // may lie behind the tensor, which does not fault
+    for (int64_t at = read.begin; at < read.end; at += kLineFloats) {  // may lie behind the tensor: that never faults
       _mm_prefetch(reinterpret_cast<const char*>(next + static_cast<uintptr_t>(at * kFloat)), _MM_HINT_T1);
     }
     // Cut where lines of the result begin.

@@ -1,6 +1,9 @@
-// kernels/pooling/column_plan.cc: pooling with columns in the lanes (NCHW): rows of taps into a line on the stack, then
-// along the line; or, for one output, a whole plane to a number.
+// kernels/pooling/column_plan.cc: pooling with columns in the lanes (NCHW): rows of taps into lines on the stack, then
+// along the lines; or, for one output, a whole plane to a number.
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,100 +16,209 @@ namespace rafter::pooling {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-// 16 KB: half of a first-level cache.
-constexpr int64_t kLineFloats = 4096;
+// 16 KB: half of a first-level cache. Several lines take half of that.
+constexpr int64_t kLineFloats = 4096, kLinesFloats = 2048;
 constexpr int64_t kMostCols = 8;
 constexpr int64_t kMostLanes = 16;
+// What one item of work reads, about: enough to be worth a call, little enough to be shared.
+constexpr int64_t kItemBytes = 65536;
+
+int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+
+// Output rows whose windows have the same number of taps inside the image and the same divisor.
+struct RowSegment {
+  int64_t begin = 0, count = 0;
+  int64_t y = 0;  // first row of taps of the first
+  int64_t taps = 0, divisor = 0;
+  const jit::CompiledKernel* kernel = nullptr;
+};
+
+// Outputs that one line serves: all of a row, but for very wide images.
+struct Cut {
+  Range outputs;
+  int64_t first = 0;            // column of the image that the line begins at, may be negative
+  int64_t columns = 0;          // of the line
+  int64_t begin = 0, end = 0;   // those of the image within the line
+};
 
 class ColumnPlan final : public Plan {
  public:
   ColumnPlan(const PoolingProblem& problem, Isa isa)
       : problem_(problem), isa_(isa), lanes_(jit::GetIsaInfo(isa).vec_lanes()),
-        max_(problem.desc.kind == PoolingKind::kMax) {
-    const PoolAxis& w = problem.w;
-    const int64_t reach = w.dilation * (w.kernel - 1) + 1;
-    // Beyond the last output of a line whole vectors are read.
-    const int64_t slack = kMostLanes * (w.stride + 1);
-    line_outputs_ = w.stride >= kLineFloats || reach >= kLineFloats ? 0 : (kLineFloats - slack - reach) / w.stride;
-  }
+        max_(problem.desc.kind == PoolingKind::kMax) {}
 
   Status Prepare() {
+    if (Status status = CutRow(); !status.ok()) return status;
     const PoolAxis& w = problem_.w;
-    if (line_outputs_ < 1) return Status(StatusCode::kUnsupported, "kernel.w: no line holds a window");
-    line_outputs_ = std::min(std::max(line_outputs_ / lanes_ * lanes_, int64_t{1}), w.out);
     counts_.resize(static_cast<size_t>(w.out + kMostLanes), 1.0f);
     for (int64_t o = 0; o < w.out; ++o) {
       counts_[static_cast<size_t>(o)] = static_cast<float>(DivisorTaps(problem_.desc, w, o));
     }
-    Result<jit::KernelPtr> kernel = GetVerticalKernel({isa_, max_});
-    if (!kernel.ok()) return kernel.status();
-    vertical_ = std::move(kernel).value();
-    HorizontalSpec spec{isa_, max_, static_cast<uint8_t>(w.stride <= 2 ? w.stride : 0),
-                        static_cast<uint8_t>(w.kernel <= kMostCols ? w.kernel : 0)};
-    kernel = GetHorizontalKernel(spec);
-    if (!kernel.ok()) return kernel.status();
-    horizontal_ = std::move(kernel).value();
-    return {};
+    AddSegments();
+    const int64_t row_bytes = problem_.desc.in.w * kFloat * problem_.h.stride;
+    rows_per_item_ = std::clamp<int64_t>(kItemBytes / std::max<int64_t>(row_bytes, 1), 1, problem_.h.out);
+    items_per_plane_ = (problem_.h.out + rows_per_item_ - 1) / rows_per_item_;
+    return GetKernels();
   }
 
-  const std::string& kernel_name() const noexcept override { return horizontal_->name(); }
+  const std::string& kernel_name() const noexcept override { return name_; }
   Isa isa() const noexcept override { return isa_; }
-  int64_t items() const noexcept override { return problem_.desc.n * problem_.desc.c * problem_.h.out; }
+  int64_t items() const noexcept override { return problem_.desc.n * problem_.desc.c * items_per_plane_; }
 
   void Run(const float* src, float* dst, Range items) const noexcept override {
-    for (int64_t item = items.begin; item < items.end; ++item) {
-      const int64_t plane = item / problem_.h.out, h = item % problem_.h.out;
-      const int64_t n = plane / problem_.desc.c, c = plane % problem_.desc.c;
-      const float* image = src + n * problem_.src.n + c * problem_.src.c;
-      float* row = dst + n * problem_.dst.n + c * problem_.dst.c + h * problem_.dst.h;
-      for (int64_t o = 0; o < problem_.w.out; o += line_outputs_) {
-        RunLine(image, row, h, {o, std::min(o + line_outputs_, problem_.w.out)});
+    alignas(64) float lines[kLineFloats];
+    for (const Cut& cut : cuts_) {
+      FillPadding(cut, lines);
+      for (int64_t item = items.begin; item < items.end; ++item) {
+        const int64_t plane = item / items_per_plane_;
+        const int64_t n = plane / problem_.desc.c, c = plane % problem_.desc.c;
+        RunRows(cut, src + n * problem_.src.n + c * problem_.src.c, dst + n * problem_.dst.n + c * problem_.dst.c,
+                SplitRange(problem_.h.out, items_per_plane_, item % items_per_plane_), lines);
       }
     }
   }
 
  private:
-  void RunLine(const float* image, float* row, int64_t h, Range outputs) const noexcept {
-    alignas(64) float line[kLineFloats];
-    const PoolAxis &high = problem_.h, &wide = problem_.w;
-    const TapRange taps = high.Taps(h);
-    const float outside = max_ ? -std::numeric_limits<float>::infinity() : 0.0f;
-    // The line begins at this column and has so many.
-    const int64_t first = outputs.begin * wide.stride - wide.pad_begin;
-    const int64_t columns = (outputs.end - outputs.begin - 1) * wide.stride + (wide.kernel - 1) * wide.dilation + 1;
-    const int64_t begin = std::clamp<int64_t>(-first, 0, columns);
-    const int64_t end = taps.end > taps.begin ? std::clamp(wide.in - first, begin, columns) : begin;
-    if (end > begin) {
-      const int64_t y = h * high.stride - high.pad_begin + taps.begin * high.dilation;
-      VerticalArgs args{image + y * problem_.src.h + first + begin,
-                        line + begin,
-                        end - begin,
-                        taps.end - taps.begin,
-                        high.dilation * problem_.src.h * kFloat,
-                        FirstLanes((end - begin) % lanes_)};
-      vertical_->entry<VerticalFunction>()(&args);
+  // As many outputs per line as one holds, as many lines as there is room for.
+  Status CutRow() {
+    const PoolAxis& w = problem_.w;
+    const int64_t reach = w.dilation * (w.kernel - 1) + 1;
+    // Whole vectors are read beyond the last output of a line, and columns begin at a line of the cache.
+    const int64_t slack = kMostLanes * (w.stride + 1) + kMostLanes;
+    const int64_t room =
+        w.stride >= kLineFloats || reach >= kLineFloats ? 0 : (kLineFloats - slack - reach) / w.stride;
+    if (room < 1) return Status(StatusCode::kUnsupported, "kernel.w: no line holds a window");
+    const int64_t step = std::min(std::max(room / lanes_ * lanes_, int64_t{1}), w.out);
+    for (int64_t o = 0; o < w.out; o += step) {
+      Cut cut;
+      cut.outputs = {o, std::min(o + step, w.out)};
+      cut.first = o * w.stride - w.pad_begin;
+      cut.columns = (cut.outputs.end - o - 1) * w.stride + reach;
+      cut.begin = std::clamp<int64_t>(-cut.first, 0, cut.columns);
+      cut.end = std::clamp(w.in - cut.first, cut.begin, cut.columns);
+      margin_ = std::max(margin_, RoundUp(cut.begin, kMostLanes));
+      pitch_ = std::max(pitch_, cut.columns + slack);
+      cuts_.push_back(cut);
     }
-    std::fill(line, line + begin, outside);
-    std::fill(line + end, line + columns, outside);
-    HorizontalArgs args{line,
-                        row + outputs.begin,
-                        outputs.end - outputs.begin,
-                        wide.kernel,
-                        wide.dilation * kFloat,
-                        wide.stride,
-                        counts_.data() + outputs.begin,
-                        FirstLanes((outputs.end - outputs.begin) % lanes_),
-                        static_cast<float>(DivisorTaps(problem_.desc, high, h))};
-    horizontal_->entry<HorizontalFunction>()(&args);
+    pitch_ = RoundUp(pitch_ + margin_, kMostLanes);
+    if (pitch_ > kLineFloats) return Status(StatusCode::kUnsupported, "pad.left: no line holds it");
+    lines_ = std::clamp<int64_t>(kLinesFloats / pitch_, 1, problem_.h.out);
+    return {};
+  }
+
+  void AddSegments() {
+    for (int64_t h = 0; h < problem_.h.out; ++h) {
+      const TapRange taps = problem_.h.Taps(h);
+      const RowSegment row{h, 1, h * problem_.h.stride - problem_.h.pad_begin + taps.begin * problem_.h.dilation,
+                           taps.end - taps.begin, DivisorTaps(problem_.desc, problem_.h, h), nullptr};
+      RowSegment* const last = segments_.empty() ? nullptr : &segments_.back();
+      if (last != nullptr && last->taps == row.taps && last->divisor == row.divisor &&
+          last->y + last->count * problem_.h.stride == row.y) {
+        ++last->count;
+      } else {
+        segments_.push_back(row);
+      }
+    }
+  }
+
+  // Written-out rows of taps for the longest segment, a loop for the others.
+  Status GetKernels() {
+    const RowSegment* longest = &segments_.front();
+    for (const RowSegment& segment : segments_) {
+      if (segment.count > longest->count) longest = &segment;
+    }
+    const PoolAxis& w = problem_.w;
+    RowsSpec spec{isa_,
+                  max_ ? Reduction::kFastMax : Reduction::kSum,
+                  0,
+                  static_cast<uint8_t>(w.kernel <= kMostCols ? w.kernel : 0),
+                  static_cast<uint8_t>(w.stride <= 2 ? w.stride : 0),
+                  w.dilation == 1};
+    const auto get = [&](const RowsSpec& wanted, jit::KernelPtr& kernel) -> Status {
+      Result<jit::KernelPtr> made = GetRowsKernel(wanted);
+      if (made.ok()) kernel = std::move(made).value();
+      return made.status();
+    };
+    Status status;
+    if (longest->taps <= kMostBakedRows) {
+      RowsSpec baked = spec;
+      baked.rows = static_cast<uint8_t>(longest->taps);
+      const int64_t columns = cuts_[0].end - cuts_[0].begin;
+      if (cuts_.size() == 1 && w.stride <= 2 && columns > 0 && std::max(columns, w.out) <= kMostBakedColumns) {
+        baked.columns = static_cast<uint8_t>(columns), baked.outputs = static_cast<uint8_t>(w.out);
+      }
+      if (longest->taps > 0) status = get(baked, baked_);
+    }
+    bool others = false;
+    for (const RowSegment& segment : segments_) {
+      others |= segment.taps > 0 && !(baked_ && segment.taps == longest->taps);
+    }
+    if (status.ok() && others) status = get(spec, looped_);
+    spec.reduction = Reduction::kExactMax;
+    if (status.ok() && max_) status = get(spec, exact_);
+    for (RowSegment& segment : segments_) {
+      segment.kernel = baked_ && segment.taps == longest->taps ? baked_.get() : looped_.get();
+    }
+    name_ = longest->kernel != nullptr ? longest->kernel->name() : "pool_f32_no_taps";
+    return status;
+  }
+
+  // The ends of all lines, which no kernel writes with anything else.
+  void FillPadding(const Cut& cut, float* lines) const noexcept {
+    const float outside = max_ ? -std::numeric_limits<float>::infinity() : 0.0f;
+    for (int64_t i = 0; i < lines_; ++i) {
+      float* const line = lines + i * pitch_ + margin_ - cut.begin;
+      std::fill(line, line + cut.begin, outside);
+      std::fill(line + cut.end, line + cut.columns, outside);
+    }
+  }
+
+  void RunRows(const Cut& cut, const float* image, float* plane, Range rows, float* lines) const noexcept {
+    const PoolAxis &high = problem_.h, &wide = problem_.w;
+    for (const RowSegment& segment : segments_) {
+      const int64_t begin = std::max(rows.begin, segment.begin);
+      const int64_t end = std::min(rows.end, segment.begin + segment.count);
+      if (begin >= end) continue;
+      float* const to = plane + begin * problem_.dst.h + cut.outputs.begin;
+      const int64_t outputs = cut.outputs.end - cut.outputs.begin;
+      if (segment.taps == 0) {
+        for (int64_t y = 0; y < end - begin; ++y) {
+          std::fill_n(to + y * problem_.dst.h, outputs, EmptyWindow(problem_.desc));
+        }
+        continue;
+      }
+      const int64_t y = segment.y + (begin - segment.begin) * high.stride;
+      RowsArgs args = {};
+      args.src = image + y * problem_.src.h + cut.first + cut.begin;
+      args.dst = to;
+      args.output_rows = end - begin;
+      args.src_output_step = high.stride * problem_.src.h * kFloat;
+      args.dst_output_step = problem_.dst.h * kFloat;
+      args.rows = segment.taps, args.row_step = high.dilation * problem_.src.h * kFloat;
+      args.lines = lines + margin_, args.first_tap = -cut.begin * kFloat;
+      args.lines_at_once = lines_, args.line_pitch = pitch_ * kFloat;
+      args.columns = cut.end - cut.begin, args.outputs = outputs;
+      args.cols = wide.kernel, args.col_step = wide.dilation * kFloat, args.stride = wide.stride;
+      args.counts = counts_.data() + cut.outputs.begin;
+      args.column_mask = FirstLanes(args.columns % lanes_), args.output_mask = FirstLanes(outputs % lanes_);
+      args.divisor_rows = static_cast<float>(segment.divisor);
+      RowsArgs again = args;
+      segment.kernel->entry<RowsFunction>()(&args);
+      if (max_ && std::isnan(args.sum)) exact_->entry<RowsFunction>()(&again);
+    }
   }
 
   const PoolingProblem problem_;
   const Isa isa_;
   const int64_t lanes_;
   const bool max_;
-  int64_t line_outputs_ = 0;
+  std::vector<Cut> cuts_;
+  std::vector<RowSegment> segments_;
   std::vector<float> counts_;
-  jit::KernelPtr vertical_, horizontal_;
+  int64_t margin_ = 0, pitch_ = 0, lines_ = 1;  // floats before the image's columns in a line, of a line; lines at once
+  int64_t rows_per_item_ = 1, items_per_plane_ = 1;
+  jit::KernelPtr baked_, looped_, exact_;
+  std::string name_;
 };
 
 class PlanePlan final : public Plan {
@@ -121,6 +233,7 @@ class PlanePlan final : public Plan {
     const TapRange rows = h.Taps(0), columns = w.Taps(0);
     args_.count = columns.end - columns.begin;
     args_.rows = rows.end - rows.begin;
+    args_.src_plane_step = problem_.src.c * kFloat, args_.dst_plane_step = problem_.dst.c * kFloat;
     args_.row_step = h.dilation * problem_.src.h * kFloat;
     args_.divisor = static_cast<float>(DivisorTaps(problem_.desc, h, 0)) *
                     static_cast<float>(DivisorTaps(problem_.desc, w, 0));
@@ -138,11 +251,13 @@ class PlanePlan final : public Plan {
   int64_t items() const noexcept override { return problem_.desc.n * problem_.desc.c; }
 
   void Run(const float* src, float* dst, Range items) const noexcept override {
-    for (int64_t item = items.begin; item < items.end; ++item) {
+    for (int64_t item = items.begin; item < items.end;) {
       const int64_t n = item / problem_.desc.c, c = item % problem_.desc.c;
       PlaneArgs args = args_;
       args.src = src + n * problem_.src.n + c * problem_.src.c + begin_;
       args.dst = dst + n * problem_.dst.n + c * problem_.dst.c;
+      args.planes = std::min(items.end - item, problem_.desc.c - c);  // of this image
+      item += args.planes;
       kernel_->entry<PlaneFunction>()(&args);
     }
   }

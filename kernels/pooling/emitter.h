@@ -12,9 +12,8 @@ namespace rafter::pooling {
 int MostVecs(Isa isa, bool max);
 
 Result<jit::KernelPtr> GetChannelKernel(const ChannelSpec& spec);
-Result<jit::KernelPtr> GetVerticalKernel(const LineSpec& spec);
-Result<jit::KernelPtr> GetHorizontalKernel(const HorizontalSpec& spec);
-Result<jit::KernelPtr> GetPlaneKernel(const LineSpec& spec);
+Result<jit::KernelPtr> GetRowsKernel(const RowsSpec& spec);
+Result<jit::KernelPtr> GetPlaneKernel(const PlaneSpec& spec);
 
 }  // namespace rafter::pooling
 

@@ -6,15 +6,19 @@
 //
 //   for output; for group; for row of taps; for column of taps:  acc = max or sum with the group's vectors
 //
-// Columns in the lanes (NCHW): a window is taken apart. The vertical kernel reduces the rows of taps of one output row
-// to a line, the driver puts the value of the padding at both ends, and the horizontal kernel reduces along the line:
+// Columns in the lanes (NCHW): a window is taken apart. A rows kernel reduces the rows of taps of a few output rows to
+// lines in the first-level cache, between values of the padding that the driver has put at their ends, then along them:
 //
 //   line[x] = over rows of taps: src[row][x]             out[j] = over taps k: line[j * stride + k * dilation]
 //
-// The plane kernel reduces a whole image to one number (global pooling).
+// Several lines at a time, so that stores of a line are done before its parts are loaded at other offsets.
 //
-// Maximum: vmaxps loses a NaN in its first source, so every tap is also compared with itself or a neighbour; what is
-// unordered sets all bits of the result.
+// The plane kernel reduces whole images to one number each (global pooling).
+//
+// Maximum: vmaxps loses a NaN in its first source. Exact kernels compare every tap with itself or a neighbour; what is
+// unordered sets all bits of the result. Fast ones add up all taps instead, in units that are idle then: where the sum
+// is NaN, because of a NaN or of both infinities, the caller computes again with an exact one.
+
 #ifndef RAFTER_KERNELS_POOLING_SPEC_H_
 #define RAFTER_KERNELS_POOLING_SPEC_H_
 
@@ -55,44 +59,52 @@ struct ChannelArgs {
 };
 using ChannelFunction = void(ChannelArgs*);
 
-struct LineSpec {
-  Isa isa = Isa::kNone;
-  bool max = false;
-};
+enum class Reduction : uint8_t { kSum, kFastMax, kExactMax };
 
-// The vertical kernel: writes whole vectors to the line, count rounded up.
-struct VerticalArgs {
-  const float* src;
-  float* line;
-  int64_t count;           // columns, at least 1
-  int64_t rows, row_step;  // at least 1; bytes
-  const int32_t* mask;     // a vector, -1 for the first count % lanes
-};
-using VerticalFunction = void(VerticalArgs*);
-
-struct HorizontalSpec {
+struct RowsSpec {
   Isa isa = Isa::kNone;
-  bool max = false;
-  uint8_t stride = 1;  // 1, 2; 0: any, by gathers
+  Reduction reduction = Reduction::kSum;
+  uint8_t rows = 0;    // of taps, at most kMostBakedRows; 0: any number
   uint8_t cols = 0;    // of taps; 0: any number
+  uint8_t stride = 1;  // 1, 2; 0: any, by gathers
+  bool dense = false;  // the dilation along the row is 1
+  // Of the image in a line, and of outputs along it: then all vectors are written out. 0: any number.
+  uint8_t columns = 0, outputs = 0;
 };
+inline constexpr int kMostBakedRows = 4, kMostBakedColumns = 128;
 
-// Reads whole vectors of outputs from the line, count rounded up.
-struct HorizontalArgs {
-  const float* line;
+// Reads and writes whole vectors of lines, counts rounded up.
+struct RowsArgs {
+  const float* src;                       // first tap of the first output row, at the line's first column of the image
   float* dst;
-  int64_t count;           // outputs, at least 1
-  int64_t cols, col_step;  // taps, bytes from tap to tap
-  int64_t stride;          // elements from output to output
-  const float* counts;     // averages: taps along the row for each output, whole vectors
-  const int32_t* mask;     // a vector, -1 for the first count % lanes
-  float rows;              // averages: taps along the column
+  int64_t output_rows;                    // at least 1
+  int64_t src_output_step, dst_output_step;  // bytes from output row to output row
+  int64_t rows, row_step;                 // of taps, at least 1; bytes
+  float* lines;                           // place of that column in the first line
+  int64_t first_tap;                      // bytes from there to the first output's first tap: negative or 0
+  int64_t lines_at_once, line_pitch;      // at least 1; bytes
+  int64_t columns;                        // of the image in a line, may be 0
+  int64_t outputs;                        // of a row, at least 1
+  int64_t cols, col_step;                 // taps, bytes from tap to tap
+  int64_t stride;                         // elements from output to output
+  const float* counts;                    // averages: taps along the row for each output, whole vectors
+  const int32_t *column_mask, *output_mask;  // a vector, -1 for the first columns (outputs) % lanes
+  float divisor_rows;                     // averages: taps along the column
+  float sum;                              // result of fast kernels: NaN where the maxima may be wrong
+  int64_t batch;                          // the kernel's own
 };
-using HorizontalFunction = void(HorizontalArgs*);
+using RowsFunction = void(RowsArgs*);
+
+struct PlaneSpec {
+  Isa isa = Isa::kNone;
+  bool max = false;
+};
 
 struct PlaneArgs {
   const float* src;
-  float* dst;              // one float
+  float* dst;
+  int64_t planes;          // at least 1
+  int64_t src_plane_step, dst_plane_step;  // bytes from plane to plane
   int64_t count;           // columns, at least 1
   int64_t rows, row_step;  // at least 1; bytes
   const int32_t* mask;     // a vector, -1 for the first count % lanes

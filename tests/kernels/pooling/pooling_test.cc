@@ -256,6 +256,43 @@ TEST(Pooling, ReportedCases) {
   });
 }
 
+// Sizes whose vectors are all written out, with every tail, and larger ones.
+TEST(Pooling, EveryWidthInNchw) {
+  testing::ForEachIsa([&](Isa) {
+    for (const PoolingKind kind : {PoolingKind::kMax, PoolingKind::kAverage}) {
+      for (const int64_t stride : {1, 2}) {
+        for (int64_t w = 1; w <= 140; w = w < 40 ? w + 1 : w + 7) {
+          PoolingDesc desc = Window(kind, {9, w}, {3, 3}, {stride, stride}, {1, 1, 1, 1});
+          desc.c = 2;
+          desc.src.layout = desc.dst.layout = Layout::kNchw;
+          Check(desc);
+          desc.kernel = {2, 2}, desc.pad = {};
+          if (w > 1) Check(desc, Guard::kAtStart);
+        }
+      }
+    }
+  });
+}
+
+// No infinity is NaN: the sum of all taps is, so that the fast kernel's result is dropped.
+TEST(Pooling, InfinitiesOfBothSigns) {
+  testing::ForEachIsa([&](Isa) {
+    for (const Layout layout : kLayouts) {
+      PoolingDesc desc = Window(PoolingKind::kMax, {1, 6}, {1, 3}, {1, 1});
+      desc.src.layout = desc.dst.layout = layout;
+      const int64_t block = layout == Layout::kNchw ? 1 : ChannelBlock(layout);
+      std::vector<float> src(static_cast<size_t>(6 * block)), dst(static_cast<size_t>(4 * block));
+      const float values[] = {kInf, -kInf, -kInf, -kInf, 1, 2};
+      for (int64_t i = 0; i < 6; ++i) src[static_cast<size_t>(i * block)] = values[i];
+      const Result<Pooling> pooling = Pooling::Create(desc);
+      ASSERT_TRUE(pooling.ok());
+      ASSERT_TRUE(pooling->Run(src.data(), dst.data()).ok());
+      const float want[] = {kInf, -kInf, 1, 2};
+      for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(dst[static_cast<size_t>(i * block)], want[i]) << i;
+    }
+  });
+}
+
 TEST(Pooling, BadDescriptionsNameTheField) {
   const auto message = [](const PoolingDesc& desc) {
     const Result<Pooling> pooling = Pooling::Create(desc);
