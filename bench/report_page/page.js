@@ -121,7 +121,8 @@ function rooflineConfig(view) {
   const sheets = data.sheets.filter(s => (!s.threads || s.threads === view.threads) && s.gflops > 0 && s.gflops < 64 * (view.peak || s.gflops));
   for (const sheet of sheets) high = Math.max(high, sheet.gflops);
   if (!isFinite(low)) low = 1;
-  const x0 = 2 ** Math.floor(Math.log2(left)), x1 = 2 ** Math.ceil(Math.log2(right));
+  // Half an octave to the right, so that no dot is cut off.
+  const x0 = 2 ** Math.floor(Math.log2(left)), x1 = 2 ** Math.ceil(Math.log2(right) + 0.5);
   const y0 = 2 ** (Math.floor(Math.log2(low)) - 1), y1 = 2 ** Math.ceil(Math.log2(high) + 0.3);
   const roof = (gflops, bandwidth) => { const ridge = bandwidth ? gflops / bandwidth : 0, start = Math.max(x0, bandwidth ? y0 / bandwidth : x0);
     return (ridge > start ? [{ x: start, y: start * bandwidth }, { x: Math.min(ridge, x1), y: Math.min(gflops, x1 * bandwidth) }] : [{ x: x0, y: gflops }])
