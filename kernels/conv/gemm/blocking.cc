@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/conv/gemm/columns.h"
+#include "kernels/conv/gemm/picker.h"
 #include "kernels/conv/gemm/spec.h"
 #include "kernels/conv/gemm/tuning.h"
 
@@ -24,7 +25,8 @@ class Chooser {
         length_(problem.ic_g * problem.desc.kernel.h * problem.desc.kernel.w),
         pixels_(problem.oh * problem.ow),
         images_(std::max<int64_t>(1, problem.desc.n) * problem.desc.groups),
-        plain_(Columns(problem).is_plain()) {}
+        plain_(Columns(problem).is_plain()),
+        one_panel_(plain_ || Picker::Fits(problem)) {}
 
   Blocking Choose();
 
@@ -32,7 +34,7 @@ class Chooser {
   void ChooseSegments(Blocking& b) const;
   void ChooseChannels(Blocking& b) const;
   double TileCycles(const Blocking& b, int vecs) const;
-  double GatherCycles() const;
+  double GatherCycles(const Blocking& b) const;
   double InputBytes() const;
   double OutputBytes() const;
   double TransferCycles() const;
@@ -43,7 +45,7 @@ class Chooser {
   const MachineModel& machine_;
   const int threads_;
   const int64_t length_, pixels_, images_;
-  const bool plain_;
+  const bool plain_, one_panel_;  // X is read in place; or picked from the planes
 };
 
 void Chooser::ChooseSegments(Blocking& b) const {
@@ -52,7 +54,7 @@ void Chooser::ChooseSegments(Blocking& b) const {
     return static_cast<int64_t>(share * static_cast<double>(bytes) / sizeof(float));
   };
   const int64_t longest =
-      plain_ ? kMaxPass : std::max<int64_t>(16, floats(kPanelL1Share, machine_.l1d_bytes) / tile);
+      one_panel_ ? kMaxPass : std::max<int64_t>(16, floats(kPanelL1Share, machine_.l1d_bytes) / tile);
   b.pass = CeilDiv(length_, CeilDiv(length_, longest));
   const int64_t tiles = CeilDiv(pixels_, tile);
   const int64_t most = std::clamp(floats(kColumnsL2Share, machine_.l2_bytes) / (b.pass * tile), int64_t{1},
@@ -68,7 +70,7 @@ void Chooser::ChooseSegments(Blocking& b) const {
 void Chooser::ChooseChannels(Blocking& b) const {
   const int64_t unit = ChannelUnit(isa_), units = CeilDiv(p_.oc_g, unit);
   const double bytes = static_cast<double>(b.pass * unit) * sizeof(float);
-  const double share = plain_ ? kPlainWeightsL2Share : kWeightsL2Share;
+  const double share = one_panel_ ? kPlainWeightsL2Share : kWeightsL2Share;
   const auto most = static_cast<int64_t>(static_cast<double>(machine_.l2_bytes) * share / bytes);
   b.block_channels = std::clamp<int64_t>(most, 1, units) * unit;
   b.threads = threads_;
@@ -95,10 +97,12 @@ double Chooser::TileCycles(const Blocking& b, int vecs) const {
 }
 
 // Of all columns of an image.
-double Chooser::GatherCycles() const {
+double Chooser::GatherCycles(const Blocking& b) const {
   const ConvDesc& d = p_.desc;
-  const double floats = static_cast<double>(length_) * static_cast<double>(pixels_);
+  double floats = static_cast<double>(length_) * static_cast<double>(pixels_);
+  if (one_panel_) floats *= static_cast<double>(CeilDiv(p_.oc_g, b.block_channels));
   if (plain_) return floats * kCopyCycles;
+  if (one_panel_) return floats * (d.stride.w <= 2 ? kPickCycles : kPickAnyCycles);
   const double runs = static_cast<double>(length_) * static_cast<double>(p_.oh);
   return floats * ((d.stride.w == 1 ? kCopyCycles : kGatherCycles) + kCopyCycles) + runs * kRunCycles;
 }
@@ -131,7 +135,7 @@ double Chooser::PredictUs(const Blocking& b) const {
   const int64_t wide = (vectors - 2 * pairs) / kMaxVecs;
   double cycles = static_cast<double>(wide) * TileCycles(b, kMaxVecs) + static_cast<double>(pairs) * TileCycles(b, 2);
   if (vectors == 1) cycles = TileCycles(b, 1);
-  cycles += GatherCycles() * static_cast<double>(b.channel_parts);
+  cycles += GatherCycles(b) * static_cast<double>(b.channel_parts);
   cycles = cycles * static_cast<double>(images_) + TransferCycles();
   return cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
          (b.threads > 1 ? machine_.fork_join_us : 0);

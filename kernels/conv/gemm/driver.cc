@@ -87,7 +87,7 @@ void GemmDriver::RunItem(int64_t item) {
   const int64_t length = plan_.weights_.sum_length();
   const auto block_at = [&](int64_t begin) { return Range{begin, std::min(channels_.end, begin + b_.block_channels)}; };
   const auto pass_at = [&](int64_t begin) { return Range{begin, std::min(length, begin + b_.pass)}; };
-  if (plan_.reads_in_place()) {
+  if (plan_.has_one_panel()) {
     for (int64_t channel = channels_.begin; channel < channels_.end; channel += b_.block_channels) {
       for (int64_t k = 0; k < length; k += b_.pass) SetPass(pass_at(k)), RunBlock(block_at(channel));
     }
@@ -112,14 +112,15 @@ void GemmDriver::SetPass(Range ks) {
 }
 
 void GemmDriver::RunBlock(Range channels) {
-  const bool in_place = plan_.reads_in_place();
-  const int64_t count = ks_.end - ks_.begin, parked = in_place ? 0 : channels.begin - channels_.begin;
+  const bool one_panel = plan_.has_one_panel();
+  const int64_t count = ks_.end - ks_.begin, parked = one_panel ? 0 : channels.begin - channels_.begin;
   int64_t done = 0;  // pixels
   for (size_t i = 0; i < tiles_->size(); ++i) {
     const int32_t width = (*tiles_)[i];
     const bool tail = last_segment_ && i + 1 == tiles_->size() && plan_.tail_lanes() > 0;
-    const Place tile = {pixels_.begin + done, channels.begin, in_place ? 0 : done * count,
+    const Place tile = {pixels_.begin + done, channels.begin, one_panel ? 0 : done * count,
                         done * plan_.parked_channels() + parked * width};
+    if (plan_.picker_.is_used()) plan_.picker_.Fill(image_, ks_, tile.pixel, width, panels_);
     if (careful_) {
       RunTileCarefully(tile, width, tail, channels);
     } else {

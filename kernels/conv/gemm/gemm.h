@@ -18,7 +18,8 @@
 //         for each tile of pixels          its panel stays in L1 or L2
 //           for each tile of output channels
 //
-// Otherwise X is gathered first:
+// 1x1 kernels with strides do the same with panels that are picked from the planes (picker.h). Otherwise X is gathered
+// first:
 //
 //   for each segment of pixels (an item; threads take items)
 //     for each pass over k                 X of the pass is gathered: it fits L2

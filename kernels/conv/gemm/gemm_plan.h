@@ -14,6 +14,7 @@
 #include "kernels/conv/gemm/blocking.h"
 #include "kernels/conv/gemm/columns.h"
 #include "kernels/conv/gemm/pack.h"
+#include "kernels/conv/gemm/picker.h"
 #include "kernels/conv/gemm/spec.h"
 #include "kernels/conv/plan.h"
 
@@ -56,9 +57,11 @@ class GemmPlan final : public ConvPlan {
   // Columns that are read in place are read once per block of channels: one panel serves after another. Gathered ones
   // stay for all blocks.
   bool reads_in_place() const { return columns_.is_plain(); }
+  // So are those that are picked from the planes.
+  bool has_one_panel() const { return reads_in_place() || picker_.is_used(); }
   // Whose unfinished sums are parked at a time.
   int64_t parked_channels() const {
-    return reads_in_place() ? std::min(part_channels(), blocking_.block_channels) : part_channels();
+    return has_one_panel() ? std::min(part_channels(), blocking_.block_channels) : part_channels();
   }
   bool has_passes() const { return blocking_.pass < weights_.sum_length(); }
   int tail_lanes() const { return static_cast<int>(pixels_ % jit::GetIsaInfo(isa_).vec_lanes()); }
@@ -69,6 +72,7 @@ class GemmPlan final : public ConvPlan {
   const Isa isa_;
   const WeightLayout weights_;
   const Columns columns_;
+  Picker picker_;  // where it fits
   const Blocking blocking_;
   const int64_t pixels_;  // per image
   std::vector<int32_t> tiles_, last_tiles_;

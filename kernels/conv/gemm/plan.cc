@@ -65,6 +65,12 @@ GemmPlan::GemmPlan(const ConvProblem& problem, const Blocking& blocking, Isa isa
 
 Result<std::unique_ptr<ConvPlan>> GemmPlan::Make(const ConvProblem& problem, const Blocking& blocking, Isa isa) {
   std::unique_ptr<GemmPlan> plan(new GemmPlan(problem, blocking, isa));
+  if (!plan->columns_.is_plain() && Picker::Fits(problem)) {
+    Result<Picker> picker = Picker::Make(problem, isa);
+    if (!picker.ok()) return picker.status();
+    plan->picker_ = std::move(picker).value();
+    plan->owned_kernels_.push_back(plan->picker_.kernel());
+  }
   if (Status status = plan->LayOutScratch(); !status.ok()) return status;
   if (Status status = plan->CompileKernels(); !status.ok()) return status;
   return std::unique_ptr<ConvPlan>(std::move(plan));
@@ -82,7 +88,7 @@ Status GemmPlan::LayOutScratch() {
   for (const int32_t tile : widest) width += tile;
   line_floats_ = RoundToLine(width);
   const int64_t panel = kMaxVecs * jit::GetIsaInfo(isa_).vec_lanes();
-  panel_floats_ = RoundToLine((reads_in_place() ? panel : width) * blocking_.pass);
+  panel_floats_ = RoundToLine((has_one_panel() ? panel : width) * blocking_.pass) + kLineFloats;  // room for a chunk
   partial_floats_ = has_passes() ? RoundToLine(width * parked_channels()) : 0;
   const int64_t masks = columns_.is_padded() ? panel_floats_ : 0;
   const int64_t floats = line_floats_ + panel_floats_ + masks + partial_floats_;

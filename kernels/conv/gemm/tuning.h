@@ -37,6 +37,8 @@ inline constexpr double kLoadCycles = 0.2, kTileCycles = 15, kAccumulatorCycles 
                         kCallCycles = 40;
 // Gathering: per float copied as it lies, per float of every second pixel or more, per run of pixels of a row.
 inline constexpr double kCopyCycles = 0.35, kGatherCycles = 1.6, kRunCycles = 30;
+// … per float picked from every second pixel at most, and otherwise.
+inline constexpr double kPickCycles = 0.6, kPickAnyCycles = 1.5;
 // Part of the time of transfers from beyond L2 that does not hide behind the sums.
 inline constexpr double kExposedTransfer = 0.6;
 // Tensors beyond this share of L3, which other programs use as well, come at this part of its rate.

@@ -145,7 +145,7 @@ double Chooser::MissCycles(const Blocking& b, int vecs, int rows) const {
   // Two tiles per row run edge kernels.
   if (padded) cycles += kMaskCycles * static_cast<double>(std::min<int64_t>(tiles, 2)) / static_cast<double>(tiles);
   if (!b.staged && ChannelsPerSet() > kL1Ways) cycles += kSetMissCycles;
-  if (!b.staged && g_.taps() == 1 && channels > kTlbChannels) cycles += kTlbMissCycles;
+  if (g_.taps() == 1 && channels > kTlbChannels) cycles += kTlbMissCycles;
   return cycles;
 }
 

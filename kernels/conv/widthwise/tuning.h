@@ -56,9 +56,9 @@ inline constexpr double kCallCycles = 50;
 // share a set.
 inline constexpr double kL1Share = 0.5, kMissCycles = 1, kSetMissCycles = 4;
 // Per tap of 1x1 kernels, where the channels of a pass, each in its own page, fill more than half of the 64 entries
-// of the first-level TLB.
+// of the first-level TLB; a staged strip comes from L2 as slowly.
 inline constexpr int64_t kTlbChannels = 32;
-inline constexpr double kTlbMissCycles = 2.2;
+inline constexpr double kTlbMissCycles = 2.6;
 // Per tap of a tile at the end of a padded row: masks (3x3 and 5x5, 16 to 16 channels at 10x10, paddings of 1 to 6).
 inline constexpr double kMaskCycles = 2;
 // Copies into the stage, per float: whole rows, and every second or more.

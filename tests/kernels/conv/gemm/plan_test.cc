@@ -53,6 +53,24 @@ TEST(Gemm, SeveralPassesAndBlocks) {
   });
 }
 
+// 1x1 with strides, and rows with gaps: pixels are picked from the planes.
+TEST(Gemm, PickedPixels) {
+  ForEachIsa([](Isa) {
+    for (const int64_t stride : {1, 2, 3}) {
+      for (const int64_t width : {1, 7, 13, 14, 30, 56}) {
+        for (const int64_t ic : {3, 530}) {
+          ConvDesc desc = Desc(ic, 10, {9, width});
+          desc.stride = {2, stride};
+          ASSERT_TRUE(Gemm(desc).Threads(1 + width % 3).Run()) << "stride " << stride << " width " << width;
+        }
+      }
+    }
+    ConvDesc desc = Desc(6, 10, {9, 20});
+    desc.src.strides = Strides{6 * 9 * 24, 9 * 24, 24, 1};
+    EXPECT_TRUE(Gemm(desc).Run());
+  });
+}
+
 // Weights beyond L3 are used block by block, and panels that were read in place are used again.
 TEST(Gemm, WeightsBeyondTheLastCache) {
   const MachineModel real = CurrentMachineModel();
