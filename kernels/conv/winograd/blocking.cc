@@ -25,6 +25,7 @@ class Chooser {
  private:
   void ChooseBlocks(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
+  Split SplitOfBlocks(const Blocking& b) const;
   // Cycles on one thread.
   double ProductCycles(int64_t tiles) const;
   double TransformCycles() const;
@@ -107,6 +108,14 @@ void Chooser::ChooseBlocks(Blocking& b) const {
   b.blocks = std::max<int64_t>(1, CeilDiv(b.units, std::max<int64_t>(1, most / b.grain)));
 }
 
+// Transforming the inputs again costs less than handing V over to other cores where there is little of it.
+Split Chooser::SplitOfBlocks(const Blocking& b) const {
+  const double v_bytes = g_.shape.positions() * static_cast<double>(kFloat) *
+                         static_cast<double>(layout_.ic_g * CeilDiv(b.units, b.blocks) * b.grain);
+  const bool little = v_bytes <= static_cast<double>(machine_.l2_bytes) * kRepeatedL2Share;
+  return little && threads_ <= kMostRepeats ? Split::kChannels : Split::kStages;
+}
+
 // Whole blocks to each thread, or, where these would be too small, a share of each block's tiles and channels.
 void Chooser::ChooseThreads(Blocking& b) const {
   const double us = b.predicted_us;
@@ -119,7 +128,7 @@ void Chooser::ChooseThreads(Blocking& b) const {
   if (blocks <= b.units && in_l3 && g_.tiles / blocks >= kLeastTilesPerThread) {
     b.blocks = blocks;
   } else {
-    b.shares_blocks = layout_.vecs >= 2 * threads_;
+    if (layout_.vecs >= 2 * threads_) b.split = SplitOfBlocks(b);
   }
 }
 
@@ -132,7 +141,8 @@ Blocking Chooser::Choose() {
   ChooseThreads(b);
   b.max_tiles = CeilDiv(b.units, b.blocks) * b.grain;
   b.predicted_us = Cycles(b) * us_per_cycle / b.threads + kCallCycles * us_per_cycle + machine_.call_us;
-  const double teams = b.shares_blocks ? 2.0 * static_cast<double>(b.blocks) : 1;
+  const auto blocks = static_cast<double>(b.blocks);
+  const double teams = b.split == Split::kStages ? 2 * blocks : b.split == Split::kChannels ? blocks : 1;
   if (b.threads > 1) b.predicted_us += machine_.fork_join_us * teams;
   return b;
 }

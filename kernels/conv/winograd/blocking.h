@@ -30,12 +30,19 @@ struct Rows {
 // of lines apart.
 Rows LayOutRows(int64_t tiles, int64_t channels, int lanes);
 
+// How threads divide the work.
+enum class Split : uint8_t {
+  kBlocks,    // whole blocks
+  kStages,    // of each block first its tiles, whose inputs they transform, then its output channels
+  kChannels,  // of each block its output channels; every thread transforms all inputs for itself
+};
+
 struct Blocking {
   // Tiles are taken in units of `grain` (whole rows of tiles where rows are transposed, else 1).
   int64_t grain = 1, units = 0;
   int64_t blocks = 1;           // of units, nearly equal
   int64_t max_tiles = 0;        // of a block
-  bool shares_blocks = false;   // threads share the tiles and channels of each block; else they take whole blocks
+  Split split = Split::kBlocks;
   bool prefetches_weights = false;
   int threads = 1;
   double predicted_us = 0;

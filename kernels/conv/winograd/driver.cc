@@ -6,8 +6,8 @@
 //       product, position by position       V -> M[position][tile][output channel]; weights are read front to back
 //       output transform                    M -> dst
 //
-// Threads take whole blocks, or, where there are few tiles, share a block: first its tiles, then the panels of
-// output channels.
+// Threads take whole blocks, or, where there are few tiles, share a block: its panels of output channels, and, where
+// there is much of V, its tiles before (Split).
 #include <algorithm>
 
 #include "kernels/conv/winograd/worker.h"
@@ -79,46 +79,55 @@ void Worker::TransformOutputs(Range block, Range vecs) {
   });
 }
 
+Buffers WinogradPlan::BuffersOf(const ConvCall& call, int thread) const {
+  auto* scratch = reinterpret_cast<float*>(call.scratch);
+  const bool together = blocking_.split == Split::kStages;
+  const int64_t intermediates = v_floats_ + m_floats_, copies = together ? 1 : blocking_.threads;
+  float* v = scratch + (together ? 0 : thread) * intermediates;
+  return {v, v + v_floats_, scratch + copies * intermediates + thread * stage_floats_};
+}
+
 void WinogradPlan::Run(const ConvCall& call) const noexcept {
   if (geometry_.tiles == 0) return;
   const int threads = std::max(1, std::min(call.threads, blocking_.threads));
-  auto* scratch = reinterpret_cast<float*>(call.scratch);
-  const int64_t intermediates = v_floats_ + m_floats_;
-  const auto buffers = [&](int thread) {
-    const int64_t copy = blocking_.shares_blocks ? 0 : thread, copies = blocking_.shares_blocks ? 1 : blocking_.threads;
-    float* v = scratch + copy * intermediates;
-    return Buffers{v, v + v_floats_, scratch + copies * intermediates + thread * stage_floats_};
-  };
-  if (!blocking_.shares_blocks || threads == 1) {
-    WorkShares shares(layout_.groups * blocking_.blocks, threads);
-    RunOnThreads(*call.pool, threads, [&](int thread, int) {
-      Worker worker(*this, call, buffers(thread));
-      for (Range items = shares.Take(thread); items.begin < items.end; items = shares.Take(thread)) {
-        for (int64_t item = items.begin; item < items.end; ++item) {
-          const Range block = blocking_.Tiles(item % blocking_.blocks);
-          worker.SetGroup(item / blocking_.blocks);
-          worker.TransformInputs(block, block);
-          worker.Multiply(block.end - block.begin, {0, layout_.vecs});
-          worker.TransformOutputs(block, {0, layout_.vecs});
-        }
+  if (blocking_.split == Split::kBlocks || threads == 1) return RunBlocks(call, threads);
+  RunShared(call, threads);
+}
+
+void WinogradPlan::RunBlocks(const ConvCall& call, int threads) const {
+  WorkShares shares(layout_.groups * blocking_.blocks, threads);
+  RunOnThreads(*call.pool, threads, [&](int thread, int) {
+    Worker worker(*this, call, BuffersOf(call, thread));
+    for (Range items = shares.Take(thread); items.begin < items.end; items = shares.Take(thread)) {
+      for (int64_t item = items.begin; item < items.end; ++item) {
+        const Range block = blocking_.Tiles(item % blocking_.blocks);
+        worker.SetGroup(item / blocking_.blocks);
+        worker.TransformInputs(block, block);
+        worker.Multiply(block.end - block.begin, {0, layout_.vecs});
+        worker.TransformOutputs(block, {0, layout_.vecs});
       }
-    });
-    return;
-  }
+    }
+  });
+}
+
+void WinogradPlan::RunShared(const ConvCall& call, int threads) const {
+  const bool stages = blocking_.split == Split::kStages;
   for (int64_t item = 0; item < layout_.groups * blocking_.blocks; ++item) {
     const Range block = blocking_.Tiles(item % blocking_.blocks);
     const int64_t tiles = block.end - block.begin;
-    RunOnThreads(*call.pool, threads, [&](int thread, int team) {
-      Worker worker(*this, call, buffers(thread));
+    const auto transform = [&](int thread, int team) {
+      Worker worker(*this, call, BuffersOf(call, thread));
       worker.SetGroup(item / blocking_.blocks);
       const Range part = SplitRange(tiles, team, thread);
       worker.TransformInputs(block, {block.begin + part.begin, block.begin + part.end});
-    });
+    };
+    if (stages) RunOnThreads(*call.pool, threads, transform);
     RunOnThreads(*call.pool, threads, [&](int thread, int team) {
-      Worker worker(*this, call, buffers(thread));
+      Worker worker(*this, call, BuffersOf(call, thread));
       worker.SetGroup(item / blocking_.blocks);
       const Range vecs{FirstVector(team, thread), FirstVector(team, thread + 1)};
       if (vecs.begin >= vecs.end) return;
+      if (!stages) worker.TransformInputs(block, block);
       worker.Multiply(tiles, vecs);
       worker.TransformOutputs(block, vecs);
     });

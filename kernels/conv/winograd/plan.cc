@@ -16,6 +16,15 @@ constexpr int64_t kFloat = sizeof(float), kLineFloats = 16;
 
 int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
+const char* SplitText(Split split) {
+  switch (split) {
+    case Split::kBlocks: return ", which take whole blocks";
+    case Split::kStages: return ", which share the tiles, then the channels of each block";
+    case Split::kChannels: return ", which share the channels of each block";
+  }
+  return "";
+}
+
 std::string SumText(int parts) {
   if (parts == 4) return ", even and odd ones of the first 8 and of the others apart";
   return parts == 2 ? ", even and odd ones apart" : "";
@@ -185,7 +194,7 @@ void WinogradPlan::LayOutScratch() {
   const int64_t in_strip = shape.in_h() * strip_px * layout_.lanes;
   const int64_t out_strip = strips * shape.out_h() * kStripTiles * shape.out_w() * layout_.lanes;
   stage_floats_ = RoundUp(std::max(in_strip, out_strip), kLineFloats);
-  const int64_t threads = blocking_.threads, copies = blocking_.shares_blocks ? 1 : threads;
+  const int64_t threads = blocking_.threads, copies = blocking_.split == Split::kStages ? 1 : threads;
   scratch_bytes_ = static_cast<size_t>((copies * (v_floats_ + m_floats_) + threads * stage_floats_) * kFloat);
 }
 
@@ -222,8 +231,7 @@ std::string WinogradPlan::Describe() const {
          " output channels, at most " + number(MaxTiles(run.vecs, SumParts(layout_.ic_g), isa_)) + " tiles in registers");
   }
   line("threads: " + number(blocking_.threads) +
-       (blocking_.shares_blocks ? ", which share the tiles, then the channels of each block"
-                                : ", which take whole blocks"));
+       SplitText(blocking_.split));
   const AlgorithmWork own = work();
   line("own work: " + number(static_cast<int64_t>(own.flops)) + " FLOPs, " +
        number(static_cast<int64_t>(own.load_bytes + own.store_bytes)) + " bytes with transformed weights, and " +

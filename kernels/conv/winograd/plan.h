@@ -31,6 +31,11 @@ struct ProductCut {
   ProductFunction* kernel = nullptr;
 };
 
+// Where one worker's intermediates lie.
+struct Buffers {
+  float *v = nullptr, *m = nullptr, *stage = nullptr;
+};
+
 class WinogradPlan final : public ConvPlan {
  public:
   static Result<std::unique_ptr<ConvPlan>> Make(const char* algorithm, const ConvProblem& problem, TileShape shape,
@@ -56,6 +61,10 @@ class WinogradPlan final : public ConvPlan {
 
  private:
   friend class Worker;
+
+  Buffers BuffersOf(const ConvCall& call, int thread) const;
+  void RunBlocks(const ConvCall& call, int threads) const;
+  void RunShared(const ConvCall& call, int threads) const;
 
   WinogradPlan(const char* algorithm, const ConvProblem& problem, TileShape shape, const PlanContext& context);
   Status GetKernels();

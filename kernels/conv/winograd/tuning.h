@@ -56,6 +56,12 @@ inline constexpr double kLoadCost = 0.3;
 
 // Threads share the tiles and channels of a block where whole blocks would have fewer tiles than this.
 inline constexpr int64_t kLeastTilesPerThread = 10;
+// Threads that share the output channels of a block transform its inputs each for itself, where V fills at most this
+// share of L2 and they are few, instead of one part each. Zen 3, 2 threads, GFLOP/s (effective) of 1, of 2 that share,
+// of 2 that repeat: 64@7 167, 227, 253; 128@7 190, 307, 336; 64@14 186, 276, 305; 128@14 218, 368, 386; 256@14 (V 590
+// KB) 216, 420, 423; 512@14 (1.2 MB) 153, 328, 261.
+inline constexpr double kRepeatedL2Share = 0.75;
+inline constexpr int kMostRepeats = 4;
 // A team must save this many times its waking and joining (kernels/conv/tile/tuning.h).
 inline constexpr double kTeamCost = 2;
 

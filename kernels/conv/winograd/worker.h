@@ -11,11 +11,6 @@
 
 namespace rafter::winograd {
 
-// Where one worker's intermediates lie.
-struct Buffers {
-  float *v = nullptr, *m = nullptr, *stage = nullptr;
-};
-
 // Neighbouring tiles of one row of tiles.
 struct TileRun {
   int64_t n = 0, y = 0, x = 0;  // image, row and first column of tiles

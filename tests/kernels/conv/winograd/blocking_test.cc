@@ -56,8 +56,10 @@ TEST(Blocking, RowsOfNchwStayWhole) {
 }
 
 TEST(Blocking, FewTilesAreSharedManyAreNot) {
-  EXPECT_TRUE(Plan(256, 14, 4).blocking.shares_blocks);
-  EXPECT_FALSE(Plan(64, 112, 4).blocking.shares_blocks);
+  EXPECT_EQ(Plan(256, 14, 4).blocking.split, Split::kStages) << "V of 590 KB";
+  EXPECT_EQ(Plan(128, 14, 2).blocking.split, Split::kChannels) << "V of 295 KB";
+  EXPECT_EQ(Plan(128, 14, 2 * kMostRepeats).blocking.split, Split::kStages);
+  EXPECT_EQ(Plan(64, 112, 4).blocking.split, Split::kBlocks);
   EXPECT_EQ(Plan(16, 4, 4).blocking.threads, 1) << "too little to wake anybody";
 }
 
