@@ -259,6 +259,10 @@ void ChannelEmitter::EmitTap(int tap, const std::vector<RowUse>& uses) {
   for (int column = 0; column < spec_.columns; ++column) {
     if (HasTap(column, tap)) columns.push_back(column);
   }
+  // First those whose inputs earlier taps have left in registers.
+  std::stable_partition(columns.begin(), columns.end(), [&](int column) {
+    return std::find(held_.begin(), held_.end(), column * spec_.stride + tap) != held_.end();
+  });
   const int in_registers =
       columns.size() > 1 ? std::min<int>(num_weights_, static_cast<int>(uses.size())) : 0;
   const auto weight = [&](int i) {
