@@ -7,8 +7,8 @@
 
 #include "jit/post_op_emitter.h"
 #include "kernels/conv/depthwise/column_program.h"
+#include "kernels/conv/depthwise/prediction.h"
 #include "kernels/conv/depthwise/tuning.h"
-#include "kernels/cost/conv_cost.h"
 
 namespace rafter::depthwise {
 
@@ -73,15 +73,6 @@ void ChooseThreads(int64_t units, int threads, ChannelBlocking& b) {
   }
 }
 
-double AxisPairs(const Axis& axis) {
-  // Taps that fall inside, over all outputs: phases share the counting of the cost model.
-  AxisShape shape;
-  shape.in = axis.in(), shape.out = axis.out(), shape.kernel = axis.kernel();
-  shape.stride = axis.stride(), shape.dilation = axis.dilation(),
-  shape.pad_begin = -axis.input(0, 0);
-  return CountAxis(shape).pairs;
-}
-
 // A tile of C columns needs C - 1 inputs and up to 2 weights at hand, and at least 5 temporaries
 // when it ends.
 int MaxColumns(int registers, int rows) {
@@ -126,6 +117,12 @@ bool Pairs(const Geometry& g, const jit::IsaInfo& info) {
 // Whether inputs and outputs go through a small buffer in which pixels lie a line further apart.
 bool Stages(const Geometry& g, const jit::IsaInfo& info) {
   return g.transposes || (CanStage(g) && !Pairs(g, info));
+}
+
+// Whether 8 neighbouring outputs always look at four neighbouring inputs that can be loaded at once.
+bool LoadsQuarters(const Geometry& g, int lanes) {
+  const bool together = g.src_layout == Layout::kNhwc || std::has_single_bit(static_cast<uint64_t>(g.multiplier));
+  return lanes == 8 && g.multiplier > 1 && g.ic >= lanes && together;
 }
 
 int64_t StagedBytes(const Geometry& g, const ChannelBlocking& b) {
@@ -268,31 +265,6 @@ void ChooseTile(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
     b.columns[rows] = ColumnsWithoutConflicts(g, b.stages, rows, MaxColumns(registers, rows));
 }
 
-double PredictCycles(const Geometry& g, const ChannelBlocking& b, int lanes,
-                     const MachineModel& machine) {
-  double vecs = 0;
-  for (const VectorRun& run : b.vectors) vecs += static_cast<double>(run.vecs);
-  const double outputs =
-      static_cast<double>(g.n * g.rows.out()) * static_cast<double>(g.columns.out()) * vecs;
-  const double taps = static_cast<double>(g.n) * AxisPairs(g.rows) * AxisPairs(g.columns) * vecs;
-  const int columns = LimitColumns(g.columns, b.columns[b.rows]);
-  const double chains =
-      std::max(1, std::min<int>(b.rows, static_cast<int>(g.rows.outputs(0))) *
-                      static_cast<int>(std::min<int64_t>(columns, g.columns.outputs(0))));
-  const double fill = std::max(1.0, machine.fma_pipes * machine.fma_latency / (kOverlap * chains));
-  const double fma = taps / machine.fma_pipes * fill;
-  const double bytes = static_cast<double>(sizeof(float)) *
-                       (outputs * lanes + static_cast<double>(g.n * g.ic * g.rows.in()) *
-                                              static_cast<double>(g.columns.in()));
-  const double bandwidth =
-      bytes <= static_cast<double>(machine.l2_bytes)   ? machine.l2_bytes_per_cycle
-      : bytes <= static_cast<double>(machine.l3_bytes) ? machine.l3_bytes_per_cycle
-                                                       : machine.dram_bytes_per_cycle;
-  const double transposed =
-      g.transposes ? bytes / static_cast<double>(sizeof(float)) * kTransposeCycles : 0;
-  return fma * kLosses + bytes / bandwidth + outputs * kOutputCycles + transposed;
-}
-
 }  // namespace
 
 bool CanRoll(const Axis& rows, int64_t block) {
@@ -345,6 +317,7 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
     constexpr unsigned kKeep = ChannelSpec::kPermuted | ChannelSpec::kMaskedSrc;
     kept = std::max(kept, std::popcount(run.flags & kKeep));
   }
+  b.in_quarters = LoadsQuarters(g, lanes);
   b.stages = Stages(g, info);
   b.staged_channels = g.transposes ? kTransposedChannels : kStagedChannels;
   b.staged_pixel = g.transposes ? kTransposedChannels : kStagedPixel;
@@ -355,7 +328,7 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
       b.stages ? b.staged_channels / lanes : StripVecs(g, lanes, b.vectors[0].vecs, units, threads);
   b.strips = CeilDiv(b.vectors[0].vecs, b.strip_vecs);
   ChooseThreads(units, threads, b);
-  const double alone = PredictCycles(g, b, lanes, machine) / (machine.clock_ghz * 1000);
+  const double alone = PredictChannelCycles(g, b, lanes, machine) / (machine.clock_ghz * 1000);
   double used = b.unit_threads * b.strip_threads;
   // A small problem must not pay for waking threads.
   if (alone < alone / used + machine.fork_join_us) used = b.unit_threads = b.strip_threads = 1;

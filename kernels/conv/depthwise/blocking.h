@@ -32,6 +32,7 @@ struct ChannelBlocking {
   int shared_from = 3;    // ChannelSpec::shared_from
   uint8_t prefetch = 0;   // ChannelSpec::prefetch
   bool pairs = false;     // ChannelSpec::pairs
+  bool in_quarters = false;  // ChannelSpec::in_quarters
   bool streams = false;   // ChannelSpec::streams
   int rows = 1;           // output rows in registers, where there are enough
   int64_t tile_rows = 1;  // output rows per block: `rows`, more where tiles roll or are staged

@@ -336,6 +336,11 @@ void ChannelEmitter::LoadInput(const Xmm& x, int at) {
     return;
   }
   if (!permuted) return;
+  if (spec_.in_quarters != 0) {  // within halves: does not take the place of an FMA, as vpermps does on AMD
+    a_.vbroadcastf128(Xbyak::Ymm(x.getIdx()), address);
+    a_.vpermilps(x, x, permutation_);
+    return;
+  }
   const bool masked = spec_.has(ChannelSpec::kMaskedSrc);
   const Xbyak::Operand& source = masked ? static_cast<const Xbyak::Operand&>(x) : address;
   if (vec_bytes() == 64) {

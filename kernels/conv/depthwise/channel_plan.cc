@@ -153,7 +153,7 @@ Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase)
         spec.row_stride = static_cast<uint8_t>(geometry_.rows.step());
       }
       spec.prefetch = blocking_.prefetch;
-      spec.pairs = blocking_.pairs;
+      spec.pairs = blocking_.pairs, spec.in_quarters = blocking_.in_quarters;
       if ((flags & (ChannelSpec::kMaskedDst | ChannelSpec::kZeroedDst)) == 0)
         spec.streams = blocking_.streams;
       for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
@@ -180,16 +180,16 @@ Result<ChannelFunction*> ChannelPlan::Kernel(const ChannelSpec& spec) {
 // them.
 void ChannelPlan::ListLanes() {
   if (geometry_.multiplier == 1) return;
-  const int64_t m = geometry_.multiplier, width = lanes();
+  const int64_t m = geometry_.multiplier, width = lanes(), loaded = blocking_.in_quarters ? 4 : width;
   const auto input = [&](int64_t oc) { return std::min(oc / m, geometry_.ic - 1); };
   for (const VectorRun& run : blocking_.vectors) {
     for (int64_t vec = 0; vec < run.vecs; ++vec) {
       const int64_t channel = run.first_channel + vec * width;
       int64_t first = input(channel);
       if (geometry_.src_layout == Layout::kNhwc) {
-        first = std::max<int64_t>(0, std::min(first, geometry_.ic - width));
+        first = std::max<int64_t>(0, std::min(first, geometry_.ic - loaded));
       } else {
-        first -= first % width;
+        first -= first % loaded;
       }
       LaneSource& source = lane_sources_.emplace_back();
       source.src = ChannelBytes(geometry_.src_layout, geometry_.src.channel, first);

@@ -58,7 +58,8 @@ struct ChannelSpec {
   uint8_t prefetch;     // lines behind each input of a new row; kNextTile; 0: none
   uint8_t streams;      // outputs may be stored past the caches: ChannelArgs::streams is read
   uint8_t pairs;        // a tile is two neighbouring vectors of channels deep: kRolling, NHWC, vectors of 8
-  uint8_t unused[2];
+  uint8_t in_quarters;  // kPermuted: four neighbouring inputs are enough for 8 outputs
+  uint8_t unused;
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
   static constexpr uint8_t kPermuted =
@@ -107,7 +108,8 @@ struct HeldRows {
   int64_t first_before = 0, first_behind = 0, last_before = 0, last_behind = 0;
 };
 
-// Which inputs a vector of outputs takes its lanes from (kPermuted).
+// Which inputs a vector of outputs takes its lanes from (kPermuted). In quarters: of the four that are loaded into both
+// halves of the vector; else of a whole vector.
 struct LaneSource {
   int64_t src = 0;         // bytes, from ChannelArgs::src
   int64_t unused[7] = {};  // the lanes are aligned to a vector

@@ -29,11 +29,19 @@ Offer ConsiderWidth(const ConvProblem& problem, const PlanContext& context) {
   return offer;
 }
 
-// Strips of channels, transposed: for short rows, which leave many lanes idle, and for what `width` refuses. Not by
-// the models: the kernels of a layer should not depend on the size of its images more than needed.
+// Whether the width kernel has so many output rows in flight that a tile is one or two vectors wide: it then loads
+// about as often as it multiplies.
+bool IsNarrow(const ConvProblem& problem) {
+  const ConvDesc& d = problem.desc;
+  return d.kernel.h * d.kernel.w >= kManyTaps && d.stride.w == 1 && d.stride.h == 1 && d.kernel.h >= kNarrowRows;
+}
+
+// Strips of channels, transposed: for short rows, which leave many lanes idle, for large kernels, and for what `width`
+// refuses. Not by the models: the kernels of a layer should not depend on the size of its images more than needed.
 Offer ConsiderTransposed(const ConvProblem& problem, const PlanContext& context,
                          const Offer& width) {
-  if (width.refusal.empty() && problem.ow > kMostTransposedColumns) return {"NCHW with long rows", 0};
+  if (width.refusal.empty() && problem.ow > kMostTransposedColumns && !IsNarrow(problem))
+    return {"NCHW with long rows", 0};
   if (const char* reason = TransposedRefusal(problem, context.isa); *reason != '\0')
     return {reason, 0};
   const Geometry g = TransposedGeometryOf(problem);

@@ -80,9 +80,12 @@ inline constexpr int64_t kStagedChannels = 64, kStagedPixel = kStagedChannels + 
 // NCHW that goes through a buffer strip by strip: channels per strip, and cycles to transpose an input or
 // output. Zen 3, us along the rows and transposed: 960@7 40 and 36, 576@14 stride 2 61 and 39, 5x5 672@14 stride 2
 // 138 and 59, 1000@10 87 and 68, but 512@14 51 and 64, 728@19 126 and 185.
+// Kernels of so many rows (and kManyTaps taps) go that way whatever the rows' length: 7x7 256@28 377 us along the rows
+// (through a whole copy) and 324, 7x7 512@14 172 and 146, 5x5 120@28 125 and 102, but 4x4 128@56 336 and 401.
+inline constexpr int64_t kNarrowRows = 5;
 inline constexpr int kTransposed = 8;  // channels or pixels at a time
 inline constexpr int64_t kTransposedChannels = 32, kMostTransposedColumns = 11;
-inline constexpr double kTransposeCycles = 0.3;
+inline constexpr double kTransposeCycles = 0.38;
 
 // Tiles that do not roll stage inputs and outputs of as many rows as fit here: a quarter of a small
 // L2.
@@ -96,19 +99,26 @@ inline constexpr double kWidthL1Share = 0.75;
 // Rows that it prefetches ahead: 1, 2, 4 or 8. Zen 3, us with 4 and 8: 56@266 5256 and 4761, 64@147 512 and 484,
 // 144@56 129 and 126.
 inline constexpr int kRowsAhead = 8;
-// Model of the width kernel, in cycles: per tap and vector (FMA, part of a load that often splits a line;
-// more where every other input counts, or where all lanes are masked), per output vector, per output row,
-// per tile and phase of the rows.
-// Zen 3, us measured and predicted: 256@28 75 and 79, 512@14 48 and 48, 144@56 161 and 140.
-inline constexpr double kWidthTapCycles = 0.55, kWidthPairCycles = 0.5, kWidthMaskedCycles = 2;
-inline constexpr double kWidthVectorCycles = 1.5, kWidthRowCycles = 4, kWidthTileCycles = 100;
-
-// Model. Chains of a tile overlap with those of the next vector: as if there were so many times
-// more of them.
+// Model (prediction.cc), fitted to medians of the benchmark on Zen 3, whose host is busy or not: of 87 layers in NHWC
+// 55 are predicted within 15 % of the median, and 74 no further from the range between minimum and median.
+// Chains of a tile overlap with those of the next vector: as if there were so many times more of them.
 inline constexpr double kOverlap = 1.5;
-// Time over that of the FMAs, and cycles per output vector for zeroing, bias, store and loops. Memory comes on
-// top: little of it is hidden. Zen 3, us measured and predicted: 576@14 33 and 40, 144@56 150 and 165, 960@7 13 and 14.
-inline constexpr double kLosses = 1.3, kOutputCycles = 0.5;
+// Time over that of the FMAs: of tiles that go down, of two rows (the first and the last input row feed one output row
+// only), of one row; more where vectors cross lines; times that where inputs are permuted (or within quarters). Cycles
+// per output vector for zeroing, bias, store and loops.
+inline constexpr double kRollingLosses = 1.25, kTwoRowLosses = 1.3, kOneRowLosses = 1.1, kUnalignedLosses = 0.2;
+inline constexpr double kPermutedLosses = 1.55, kQuarterLosses = 1.2, kOutputCycles = 0.6;
+// Traffic hides behind so much of that. Times the machine's figure for L3, near (small tensors) and far; cycles per
+// byte where pixels share L1 sets, or are staged.
+inline constexpr double kHiddenShare = 0.6, kNearL3Share = 0.08, kNearL3Traffic = 0.8, kFarL3Traffic = 1.3;
+inline constexpr double kCrowdedCycles = 0.1, kStagedCycles = 0.09;
+// The width kernel, in cycles: per tap and vector, per load beyond so many for each FMA, per tap where all lanes are
+// masked, per output vector, per tile, per masked tap of a row; Held: with all weights in registers. Tensors beyond L3
+// move so many times slower than in NHWC, where outputs are stored past the caches.
+inline constexpr double kWidthTapCycles = 0.6, kWidthHeldTapCycles = 0.5, kWidthLoadCycles = 0.9;
+inline constexpr double kWidthFreeLoads = 0.6, kWidthMaskedCycles = 2, kWidthVectorCycles = 1.5;
+inline constexpr double kWidthTileCycles = 100, kWidthHeldTileCycles = 40;
+inline constexpr double kWidthMaskCycles = 0.6, kWidthHeldMaskCycles = 0.3, kWidthLargeTraffic = 2;
 
 }  // namespace rafter::depthwise
 

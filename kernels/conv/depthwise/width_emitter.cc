@@ -60,10 +60,15 @@ int MaxWidthVecs(int registers, int rows, bool every_other) {
   return std::clamp((registers - temps) / rows, 0, 8);
 }
 
+bool HoldsWidthWeights(int registers, int taps, int rows, int vecs, bool every_other) {
+  return taps <= kMaxHeldWidthTaps && taps >= kDestroyed && rows * vecs + taps + (every_other ? 2 : 1) <= registers;
+}
+
 WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
     : a_(a),
       spec_(spec),
-      holds_(HoldsWeights()),
+      holds_(HoldsWidthWeights(a.isa().num_vecs, spec.kh * spec.kw, spec.rows, spec.vecs,
+                               spec.has(WidthSpec::kStride2))),
       num_weights_(holds_ ? spec.kh * spec.kw : spec.rows),
       row_(pool_.Take()),
       src_row_(pool_.Take()),
@@ -80,12 +85,6 @@ WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
   if (spec_.vecs > MaxWidthVecs(a_.isa().num_vecs, spec_.rows, spec_.has(WidthSpec::kStride2))) {
     throw std::length_error("the tile has more accumulators than registers");
   }
-}
-
-bool WidthEmitter::HoldsWeights() const {
-  const int taps = spec_.kh * spec_.kw, inputs = spec_.has(WidthSpec::kStride2) ? 2 : 1;
-  return taps <= kMaxHeldWidthTaps && taps >= kDestroyed &&
-         spec_.rows * spec_.vecs + taps + inputs <= a_.isa().num_vecs;
 }
 
 void WidthEmitter::LoadHeldWeights(int count) {

@@ -23,6 +23,9 @@ Result<jit::KernelPtr> GetWidthKernel(const WidthSpec& spec);
 // Most vectors per tile with `rows` output rows in flight, 0: none.
 int MaxWidthVecs(int registers, int rows, bool every_other);
 
+// Whether a tile of `vecs` vectors keeps all weights of its channel in registers.
+bool HoldsWidthWeights(int registers, int taps, int rows, int vecs, bool every_other);
+
 class WidthEmitter {
  public:
   WidthEmitter(jit::Assembler& a, const WidthSpec& spec);
@@ -34,7 +37,6 @@ class WidthEmitter {
   jit::Address arg(size_t offset) const { return a_.qword[a_.rdi + static_cast<int>(offset)]; }
   int vec_bytes() const { return a_.isa().vec_bytes; }
 
-  bool HoldsWeights() const;
   void LoadHeldWeights(int count);
   void MaskHeldWeights();
   // Of the input at hand, and of its second half (stride 2).

@@ -6,6 +6,7 @@
 
 #include "jit/isa.h"
 #include "kernels/conv/depthwise/blocking.h"
+#include "kernels/conv/depthwise/prediction.h"
 #include "kernels/conv/depthwise/tuning.h"
 #include "kernels/conv/depthwise/width_emitter.h"
 
@@ -22,23 +23,6 @@ int64_t RowsInFlight(const Axis& rows) { return CeilDiv(rows.kernel(), rows.step
 // Rows that are shorter than a vector of 8 leave less of it idle.
 Isa WidthIsa(const Axis& columns, Isa isa) {
   return columns.out() <= 8 ? std::min(isa, Isa::kAvx2) : isa;
-}
-
-// Arithmetic alone: most of the memory hides behind it.
-double PredictCycles(const Geometry& g, const WidthShape& shape) {
-  const int lanes = shape.lanes;
-  const int64_t out = g.columns.out();
-  const double rows = static_cast<double>(g.n * g.oc) * static_cast<double>(g.rows.out());
-  const double vectors = rows * static_cast<double>(CeilDiv(out, lanes));
-  double tap = kWidthTapCycles;
-  if (g.columns.stride() == 2) tap += kWidthPairCycles;
-  if (out < lanes) tap += kWidthMaskedCycles;
-  const double left = -static_cast<double>(g.columns.input(0, 0)) / static_cast<double>(g.columns.dilation());
-  const double masked = std::min(2 * std::max(left, 0.0), static_cast<double>(2 * g.kw));
-  const double tiles = static_cast<double>(g.n * g.oc * g.rows.phases()) *
-                       static_cast<double>(CeilDiv(CeilDiv(out, lanes), shape.vecs));
-  return tiles * kWidthTileCycles + vectors * (static_cast<double>(g.taps()) * tap + kWidthVectorCycles) +
-         rows * (kWidthRowCycles + masked * static_cast<double>(g.kh) / 2);
 }
 
 }  // namespace
@@ -83,12 +67,7 @@ WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel
   b.threads = static_cast<int>(
       std::min<int64_t>(threads, g.n * CeilDiv(g.oc, b.channels) * g.rows.phases()));
   b.threads = std::max(b.threads, 1);
-  const double bytes = static_cast<double>(g.n * g.oc) * plane;
-  const double bandwidth =
-      bytes <= static_cast<double>(machine.l2_bytes)   ? machine.l2_bytes_per_cycle
-      : bytes <= static_cast<double>(machine.l3_bytes) ? machine.l3_bytes_per_cycle
-                                                       : machine.dram_bytes_per_cycle;
-  const double cycles = std::max(PredictCycles(g, b.shape), bytes / bandwidth);
+  const double cycles = PredictWidthCycles(g, b, machine);
   b.predicted_us = cycles / b.threads / (machine.clock_ghz * 1000) + machine.call_us +
                    (b.threads > 1 ? machine.fork_join_us : 0);
   return b;

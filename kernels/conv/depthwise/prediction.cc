@@ -1,0 +1,115 @@
+// kernels/conv/depthwise/prediction.cc
+#include "kernels/conv/depthwise/prediction.h"
+
+#include <algorithm>
+
+#include "jit/isa.h"
+#include "kernels/conv/depthwise/column_program.h"
+#include "kernels/conv/depthwise/tuning.h"
+#include "kernels/conv/depthwise/width_emitter.h"
+#include "kernels/cost/conv_cost.h"
+
+namespace rafter::depthwise {
+
+namespace {
+
+constexpr double kFloat = sizeof(float);
+
+double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
+
+// Taps that fall inside, over all outputs: phases share the counting of the cost model.
+double AxisPairs(const Axis& axis) {
+  AxisShape shape;
+  shape.in = axis.in(), shape.out = axis.out(), shape.kernel = axis.kernel();
+  shape.stride = axis.stride(), shape.dilation = axis.dilation(), shape.pad_begin = -axis.input(0, 0);
+  return CountAxis(shape).pairs;
+}
+
+// Of all images.
+double TensorBytes(const Geometry& g) {
+  const double src = static_cast<double>(g.ic * g.rows.in()) * static_cast<double>(g.columns.in());
+  const double dst = static_cast<double>(g.oc * g.rows.out()) * static_cast<double>(g.columns.out());
+  return kFloat * static_cast<double>(g.n) * (src + dst);
+}
+
+// Cycles per byte from where tensors of so many bytes are.
+double CyclesPerByte(double bytes, const MachineModel& machine) {
+  const double l3 = static_cast<double>(machine.l3_bytes);
+  if (bytes <= static_cast<double>(machine.l2_bytes)) return 1 / machine.l2_bytes_per_cycle;
+  if (bytes > kLargeL3Share * l3) return 1 / machine.dram_bytes_per_cycle;
+  return (bytes <= kNearL3Share * l3 ? kNearL3Traffic : kFarL3Traffic) / machine.l3_bytes_per_cycle;
+}
+
+// Whether the columns of a tile share so few L1 sets that lines come more than once.
+bool IsCrowded(const Geometry& g) {
+  if (g.src_layout != Layout::kNhwc || g.transposes) return false;
+  const int64_t column = g.columns.dilation() * g.src.column * static_cast<int64_t>(sizeof(float));
+  const bool rows_alias = g.src.row * static_cast<int64_t>(sizeof(float)) % kAliasBytes == 0;
+  return column % (2 * kPairBytes) == 0 || (rows_alias && g.columns.stride() > 1 && column % kPairBytes == 0);
+}
+
+// Time over that of the FMAs alone.
+double ChannelLosses(const Geometry& g, const ChannelBlocking& b, int lanes) {
+  double losses = b.goes_down() ? kRollingLosses : b.rows > 1 ? kTwoRowLosses : kOneRowLosses;
+  const bool aligned = g.transposes || g.src_layout != Layout::kNhwc || g.src.column % lanes == 0;
+  if (!aligned) losses += kUnalignedLosses;
+  return g.multiplier == 1 ? losses : losses * (b.in_quarters ? kQuarterLosses : kPermutedLosses);
+}
+
+double ChannelMemory(const Geometry& g, const ChannelBlocking& b, const MachineModel& machine) {
+  const double bytes = TensorBytes(g);
+  const double per_byte = CyclesPerByte(bytes, machine);
+  if (g.transposes) return bytes * per_byte;
+  if (b.stages) return bytes * std::max(per_byte, kStagedCycles);
+  return bytes * (IsCrowded(g) ? std::max(per_byte, kCrowdedCycles) : per_byte);
+}
+
+}  // namespace
+
+double PredictChannelCycles(const Geometry& g, const ChannelBlocking& b, int lanes, const MachineModel& machine) {
+  double vecs = 0;
+  for (const VectorRun& run : b.vectors) vecs += static_cast<double>(run.vecs);
+  const double outputs =
+      static_cast<double>(g.n * g.rows.out()) * static_cast<double>(g.columns.out()) * vecs;
+  const double taps = static_cast<double>(g.n) * AxisPairs(g.rows) * AxisPairs(g.columns) * vecs;
+  const int columns = LimitColumns(g.columns, b.columns[b.rows]);
+  const double chains = b.depth() * std::max(1, std::min<int>(b.rows, static_cast<int>(g.rows.outputs(0))) *
+                                                    static_cast<int>(std::min<int64_t>(columns, g.columns.outputs(0))));
+  const double fill = std::max(1.0, machine.fma_pipes * machine.fma_latency / (kOverlap * chains));
+  const double work = taps / machine.fma_pipes * fill * ChannelLosses(g, b, lanes) + outputs * kOutputCycles;
+  const double memory = ChannelMemory(g, b, machine);
+  const double exposed = b.stages && !g.transposes ? memory : std::max(0.0, memory - kHiddenShare * work);
+  return work + exposed + (g.transposes ? TensorBytes(g) / kFloat * kTransposeCycles : 0);
+}
+
+// Loads bound this kernel: unaligned ones of inputs, broadcasts of weights that are not held, tables of masks.
+double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const MachineModel& machine) {
+  const int lanes = b.shape.lanes;
+  const int64_t out = g.columns.out();
+  const bool every_other = g.columns.stride() == 2;
+  const double row_vecs = CeilDiv(out, lanes);
+  const double tiles_per_row = CeilDiv(static_cast<int64_t>(row_vecs), b.shape.vecs);
+  const int tile_vecs = static_cast<int>(CeilDiv(static_cast<int64_t>(row_vecs), static_cast<int64_t>(tiles_per_row)));
+  const bool holds = HoldsWidthWeights(jit::GetIsaInfo(b.isa).num_vecs, static_cast<int>(g.taps()), b.rows, tile_vecs,
+                                       every_other);
+  const double uses = static_cast<double>(g.kh) / static_cast<double>(g.rows.step());  // output rows per input row
+  const double loads = (every_other ? 2 : 1) / uses + (holds ? 0.0 : 1.0 / tile_vecs);  // per FMA
+  double tap = (holds ? kWidthHeldTapCycles : kWidthTapCycles) +
+               kWidthLoadCycles * std::max(0.0, loads - kWidthFreeLoads);
+  if (out < lanes) tap += kWidthMaskedCycles;
+  const double left = -static_cast<double>(g.columns.input(0, 0)) / static_cast<double>(g.columns.dilation());
+  const double masked = std::min(2 * std::max(left, 0.0), static_cast<double>(2 * g.kw));
+  const double planes = static_cast<double>(g.n * g.oc);
+  const double rows = planes * static_cast<double>(g.rows.out());
+  const double tiles = planes * static_cast<double>(g.rows.phases()) * tiles_per_row;
+  const double work =
+      tiles * (holds ? kWidthHeldTileCycles : kWidthTileCycles) +
+      rows * row_vecs * (static_cast<double>(g.taps()) * tap + kWidthVectorCycles) +
+      rows * masked * static_cast<double>(g.kh) * (holds ? kWidthHeldMaskCycles : kWidthMaskCycles);
+  const double bytes = TensorBytes(g);
+  const bool large = bytes > kLargeL3Share * static_cast<double>(machine.l3_bytes);
+  const double memory = bytes * CyclesPerByte(bytes, machine) * (large ? kWidthLargeTraffic : 1);
+  return work + std::max(0.0, memory - kHiddenShare * work);
+}
+
+}  // namespace rafter::depthwise
