@@ -1,56 +1,94 @@
-// kernels/pooling/accumulators.h: the registers that collect the taps of windows, for all pooling emitters.
+// kernels/pooling/accumulators.h: the registers that collect the taps of windows, where channels are in the lanes and
+// in the plane kernel.
 #ifndef RAFTER_KERNELS_POOLING_ACCUMULATORS_H_
 #define RAFTER_KERNELS_POOLING_ACCUMULATORS_H_
 
 #include <limits>
 
 #include "jit/assembler.h"
+#include "kernels/pooling/spec.h"
 
 namespace rafter::pooling {
 
-// `vecs` accumulators and, for maxima, as many marks of NaN, then temporaries.
+// `vecs` accumulators; for exact maxima as many marks of NaN, for fast ones two sums of all taps; then temporaries.
 class Accumulators {
  public:
-  Accumulators(jit::Assembler& a, bool max, int vecs) : a_(a), max_(max), vecs_(vecs) {}
+  Accumulators(jit::Assembler& a, Reduction reduction, int vecs) : a_(a), reduction_(reduction), vecs_(vecs) {}
+
+  // Registers that marks or sums take.
+  static constexpr int Marks(Reduction reduction, int vecs) {
+    return reduction == Reduction::kExactMax ? vecs : reduction == Reduction::kFastMax ? kSums : 0;
+  }
 
   int vecs() const { return vecs_; }
   jit::Xmm acc(int v) const { return a_.vec(v); }
   // Registers that nothing else uses, from 0 on.
-  jit::Xmm temp(int i) const { return a_.vec((max_ ? 2 : 1) * vecs_ + i); }
+  jit::Xmm temp(int i) const { return a_.vec(vecs_ + Marks(reduction_, vecs_) + i); }
   static constexpr int kTemps = 4;  // of which Add takes temp(3)
+
+  // Of fast maxima: once per call, before the first tap and after the last one (destroys temp(0)).
+  void InitSums() {
+    for (int i = 0; fast() && i < kSums; ++i) a_.Zero(mark(i));
+  }
+  // The result is in the lowest lane of this register.
+  jit::Xmm FinishSums() {
+    a_.vaddps(mark(0), mark(0), mark(1));
+    for (int lanes = a_.isa().vec_lanes() / 2; lanes >= 1; lanes /= 2) {
+      a_.UpperPart(temp(0), mark(0), lanes);
+      a_.vaddps(mark(0), mark(0), temp(0));
+    }
+    return jit::Xmm(mark(0).getIdx());
+  }
 
   void Init() {
     for (int v = 0; v < vecs_; ++v) {
-      if (max_) {
-        a_.vmovups(acc(v), a_.constant(-std::numeric_limits<float>::infinity()));
-        a_.Zero(mark(v));
-      } else {
+      if (reduction_ == Reduction::kSum) {
         a_.Zero(acc(v));
+      } else {
+        a_.vmovups(acc(v), a_.constant(-std::numeric_limits<float>::infinity()));
       }
+      if (exact()) a_.Zero(mark(v));
     }
   }
   // One or, with `second`, two values in registers.
   void Add(int v, const jit::Xmm& value, const jit::Xmm* second = nullptr) {
-    if (!max_) {
-      a_.vaddps(acc(v), acc(v), value);
-      if (second != nullptr) a_.vaddps(acc(v), acc(v), *second);
-      return;
+    if (exact()) a_.MarkNan(mark(v), value, second != nullptr ? *second : value, temp(3));
+    Combine(acc(v), value);
+    Sum(value);
+    if (second == nullptr) return;
+    Combine(acc(v), *second);
+    Sum(*second);
+  }
+  // acc = acc with the value, marking nothing.
+  void Combine(const jit::Xmm& acc, const jit::Xmm& value) {
+    if (reduction_ == Reduction::kSum) {
+      a_.vaddps(acc, acc, value);
+    } else {
+      a_.vmaxps(acc, acc, value);
     }
-    a_.MarkNan(mark(v), value, second != nullptr ? *second : value, temp(3));
-    a_.vmaxps(acc(v), acc(v), value);
-    if (second != nullptr) a_.vmaxps(acc(v), acc(v), *second);
+  }
+  // A tap that fast maxima must add up; the sums take turns, so that none waits for the one before.
+  void Sum(const jit::Xmm& value) {
+    if (!fast()) return;
+    a_.vaddps(mark(next_sum_), mark(next_sum_), value);
+    next_sum_ = (next_sum_ + 1) % kSums;
   }
   // Puts NaN where one was met.
   void Finish() {
-    for (int v = 0; max_ && v < vecs_; ++v) a_.vorps(acc(v), acc(v), mark(v));
+    for (int v = 0; exact() && v < vecs_; ++v) a_.vorps(acc(v), acc(v), mark(v));
   }
 
  private:
+  static constexpr int kSums = 2;
+
+  bool exact() const { return reduction_ == Reduction::kExactMax; }
+  bool fast() const { return reduction_ == Reduction::kFastMax; }
   jit::Xmm mark(int v) const { return a_.vec(vecs_ + v); }
 
   jit::Assembler& a_;
-  const bool max_;
+  const Reduction reduction_;
   const int vecs_;
+  int next_sum_ = 0;
 };
 
 }  // namespace rafter::pooling

@@ -1,4 +1,5 @@
 // kernels/pooling/channel_emitter.cc: the kernel with channels in the lanes.
+#include <algorithm>
 #include <cstddef>
 #include <string>
 
@@ -16,45 +17,65 @@ using jit::Label;
 using jit::Reg64;
 using jit::Xmm;
 
+constexpr int kBundleVecs = 8;  // accumulators of a bundle, of all vectors and windows at a time
+
 #define ARG(field) a_.qword[a_.rdi + static_cast<int>(offsetof(ChannelArgs, field))]
 
 class Emitter {
  public:
   Emitter(const ChannelSpec& spec, Assembler& a)
-      : spec_(spec), a_(a), acc_(a, spec.max, spec.vecs * spec.bundle), vec_bytes_(a.isa().vec_bytes),
-        src_(pool_.Take()), dst_(pool_.Take()),
-        group_src_(pool_.Take()), groups_(pool_.Take()), row_(pool_.Take()), tap_(pool_.Take()),
-        row_step_(pool_.Take()), col_step_(pool_.Take()), three_cols_(pool_.Take()), rows_(pool_.Take()),
-        cols_(pool_.Take()), group_dst_(pool_.Take()) {}
+      : spec_(spec), a_(a), acc_(a, spec.reduction, spec.bundle > 1 ? kBundleVecs : spec.vecs),
+        vec_bytes_(a.isa().vec_bytes), src_(pool_.Take()), dst_(pool_.Take()), group_src_(pool_.Take()),
+        groups_(pool_.Take()), row_(pool_.Take()), tap_(pool_.Take()), row_step_(pool_.Take()),
+        col_step_(pool_.Take()), three_(pool_.Take()), rows_(pool_.Take()), cols_(pool_.Take()),
+        group_dst_(pool_.Take()), row_src_(pool_.Take()), row_dst_(pool_.Take()) {}
 
   void Emit() {
-    Label output, group;
+    Label output_row, output, group;
     a_.EnterKernel();
-    a_.mov(src_, ARG(src));
-    a_.mov(dst_, ARG(dst));
+    a_.mov(row_src_, ARG(src));
+    a_.mov(row_dst_, ARG(dst));
     a_.mov(row_step_, ARG(row_step));
     a_.mov(col_step_, ARG(col_step));
-    a_.lea(three_cols_, a_.ptr[col_step_ + col_step_ * 2]);
+    const Reg64& by_three = spec_.bundle > 1 ? row_step_ : col_step_;
+    a_.lea(three_, a_.ptr[by_three + by_three * 2]);
     if (spec_.tail == Tail::kLanes) {
       a_.mov(rows_, ARG(mask));
       a_.LoadTailMask(a_.ptr[rows_], mask());
     }
+    acc_.InitSums();
+    a_.L(output_row);
+    a_.mov(src_, row_src_);
+    a_.mov(dst_, row_dst_);
+    a_.mov(group_src_, ARG(outputs));
+    a_.mov(ARG(left), group_src_);
     a_.align(32);
     a_.L(output);
     a_.mov(group_src_, src_);
     a_.mov(group_dst_, dst_);
     a_.mov(groups_, ARG(groups));
     a_.L(group);
-    EmitWindow();
-    EmitStores();
+    if (spec_.bundle > 1) {
+      EmitBundle();
+    } else {
+      EmitWindow();
+      EmitStores();
+    }
     a_.add(group_src_, spec_.vecs * vec_bytes_);
     a_.add(group_dst_, spec_.vecs * vec_bytes_);
     a_.dec(groups_);
     a_.jnz(group, a_.T_NEAR);
     a_.add(src_, ARG(src_step));
     a_.add(dst_, ARG(dst_step));
-    a_.dec(ARG(outputs));
+    a_.dec(ARG(left));
     a_.jnz(output, a_.T_NEAR);
+    a_.add(row_src_, ARG(src_row_step));
+    a_.add(row_dst_, ARG(dst_row_step));
+    a_.dec(ARG(output_rows));
+    a_.jnz(output_row, a_.T_NEAR);
+    if (spec_.reduction == Reduction::kFastMax) {
+      a_.vmovss(a_.dword[a_.rdi + static_cast<int>(offsetof(ChannelArgs, sum))], acc_.FinishSums());
+    }
     a_.LeaveKernel();
     a_.EmitConstants();
   }
@@ -62,17 +83,87 @@ class Emitter {
  private:
   Xmm mask() const { return a_.vec(a_.isa().num_vecs - 1); }
   bool IsTail(int v) const { return spec_.tail == Tail::kLanes && v == spec_.vecs - 1; }
+  bool average() const { return spec_.reduction == Reduction::kSum; }
 
-  // Of accumulator `v`: the vectors of an output, output by output.
   void Load(const Xmm& to, const Xbyak::RegExp& tap, int v) {
-    const int output = v / spec_.vecs, vec = v % spec_.vecs;
-    const jit::Address from = a_.ptr[tap + (output * spec_.stride * spec_.vecs + vec) * vec_bytes_];
+    const jit::Address from = a_.ptr[tap + v * vec_bytes_];
     if (IsTail(v)) {
       a_.LoadTail(to, from, mask());
     } else {
       a_.vmovups(to, from);
     }
   }
+
+  // --- several windows that share columns: column by column, each reduced once ---
+
+  // Of each vector, windows that a column belongs to.
+  int live() const { return (spec_.cols + spec_.stride - 1) / spec_.stride; }
+
+  void EmitBundle() {
+    const int at_once = std::min<int>(spec_.vecs, kBundleVecs / live());
+    if (average()) {
+      a_.vbroadcastss(divisor(), a_.dword[a_.rdi + static_cast<int>(offsetof(ChannelArgs, divisor))]);
+    }
+    if (spec_.tail == Tail::kZero) a_.mov(rows_, ARG(mask));
+    for (int v = 0; v < spec_.vecs; v += at_once) EmitBundleOf(v, std::min<int>(at_once, spec_.vecs - v));
+  }
+
+  void EmitBundleOf(int first, int vecs) {
+    a_.mov(tap_, group_src_);
+    a_.mov(row_, group_dst_);
+    const int columns = (spec_.bundle - 1) * spec_.stride + spec_.cols;
+    for (int c = 0; c < columns; ++c) {
+      for (int v = 0; v < vecs; ++v) EmitColumn(c, first + v, v, vecs);
+      a_.add(tap_, col_step_);
+      if (c < spec_.cols - 1 || (c - (spec_.cols - 1)) % spec_.stride != 0) continue;
+      const int output = (c - (spec_.cols - 1)) / spec_.stride;
+      for (int v = 0; v < vecs; ++v) Store(acc_.acc(output % live() * vecs + v), row_, first + v);
+      a_.add(row_, ARG(dst_output_step));
+    }
+  }
+
+  // The rows of a column, then into the windows that hold it.
+  void EmitColumn(int c, int vec, int v, int vecs) {
+    const Xbyak::RegExp rows[] = {tap_ + 0, tap_ + row_step_, tap_ + row_step_ * 2, tap_ + three_};
+    const int last = std::min<int>(c / spec_.stride, spec_.bundle - 1);
+    int begin = last;  // windows begin … last
+    while (begin > 0 && c - (begin - 1) * spec_.stride < spec_.cols) --begin;
+    if (c - last * spec_.stride >= spec_.cols) return;  // between windows
+    const bool alone = begin == last && c == last * spec_.stride;
+    const Xmm sum = alone ? acc_.acc(last % live() * vecs + v) : acc_.temp(v % 2);
+    for (int r = 0; r < spec_.rows; ++r) {
+      const Xmm value = r == 0 ? sum : acc_.temp(2);
+      if (r > 0 && average()) {
+        a_.vaddps(sum, sum, a_.ptr[rows[r] + vec * vec_bytes_]);
+        continue;
+      }
+      Load(value, rows[r], vec);
+      acc_.Sum(value);
+      if (r > 0) acc_.Combine(sum, value);
+    }
+    for (int output = begin; output <= last && !alone; ++output) {
+      const Xmm acc = acc_.acc(output % live() * vecs + v);
+      if (c == output * spec_.stride) {
+        a_.vmovaps(acc, sum);
+      } else {
+        acc_.Combine(acc, sum);
+      }
+    }
+  }
+
+  Xmm divisor() const { return acc_.temp(3); }
+
+  void Store(const Xmm& value, const Reg64& to, int vec) {
+    if (average()) a_.vdivps(value, value, divisor());
+    if (spec_.tail == Tail::kZero) a_.vandps(value, value, a_.ptr[rows_ + vec * vec_bytes_]);
+    if (spec_.non_temporal) {
+      a_.vmovntps(a_.ptr[to + vec * vec_bytes_], value);
+    } else {
+      a_.vmovups(a_.ptr[to + vec * vec_bytes_], value);
+    }
+  }
+
+  // --- one window ---
 
   void EmitWindow() {
     acc_.Init();
@@ -96,7 +187,7 @@ class Emitter {
   void EmitRowOfTaps() {
     a_.mov(tap_, row_);
     if (spec_.cols == 0) return EmitTapLoop();
-    const Xbyak::RegExp at[] = {tap_ + 0, tap_ + col_step_, tap_ + col_step_ * 2, tap_ + three_cols_};
+    const Xbyak::RegExp at[] = {tap_ + 0, tap_ + col_step_, tap_ + col_step_ * 2, tap_ + three_};
     for (int c = 0; c < spec_.cols; c += 2) {
       if (c > 0 && c % 4 == 0) a_.lea(tap_, a_.ptr[tap_ + col_step_ * 4]);
       const bool pair = c + 1 < spec_.cols;
@@ -124,18 +215,16 @@ class Emitter {
 
   void EmitStores() {
     acc_.Finish();
-    if (!spec_.max) {
-      a_.vbroadcastss(acc_.temp(0), a_.dword[a_.rdi + static_cast<int>(offsetof(ChannelArgs, divisor))]);
-      for (int v = 0; v < acc_.vecs(); ++v) a_.vdivps(acc_.acc(v), acc_.acc(v), acc_.temp(0));
+    if (average()) {
+      a_.vbroadcastss(divisor(), a_.dword[a_.rdi + static_cast<int>(offsetof(ChannelArgs, divisor))]);
     }
     if (spec_.tail == Tail::kZero) a_.mov(rows_, ARG(mask));
     for (int v = 0; v < acc_.vecs(); ++v) {
-      const int vec = v % spec_.vecs;
-      if (spec_.tail == Tail::kZero) a_.vandps(acc_.acc(v), acc_.acc(v), a_.ptr[rows_ + vec * vec_bytes_]);
       if (!IsTail(v)) {
-        a_.vmovups(a_.ptr[group_dst_ + v * vec_bytes_], acc_.acc(v));
+        Store(acc_.acc(v), group_dst_, v);
         continue;
       }
+      if (average()) a_.vdivps(acc_.acc(v), acc_.acc(v), divisor());
       a_.lea(row_, a_.ptr[group_dst_ + v * vec_bytes_]);
       a_.mov(tap_, ARG(tail_lanes));
       a_.StoreFirstLanes(row_, acc_.acc(v), tap_);
@@ -147,25 +236,28 @@ class Emitter {
   Accumulators acc_;
   const int vec_bytes_;
   jit::RegPool pool_;
-  const Reg64 src_, dst_, group_src_, groups_, row_, tap_, row_step_, col_step_, three_cols_, rows_, cols_, group_dst_;
+  const Reg64 src_, dst_, group_src_, groups_, row_, tap_, row_step_, col_step_, three_, rows_, cols_, group_dst_,
+      row_src_, row_dst_;
 };
 
 #undef ARG
 
 std::string Name(const ChannelSpec& spec) {
-  std::string name = std::string("pool_f32_") + IsaName(spec.isa) + (spec.max ? "_max" : "_avg") + "_channels_" +
-                     std::to_string(spec.vecs) + "v";
+  constexpr const char* kReductions[] = {"_avg", "_max", "_max_exact"};
+  std::string name = std::string("pool_f32_") + IsaName(spec.isa) + kReductions[static_cast<int>(spec.reduction)] +
+                     "_channels_" + std::to_string(spec.vecs) + "v";
   if (spec.bundle > 1) name += "_" + std::to_string(spec.bundle) + "px_s" + std::to_string(spec.stride);
   if (spec.cols > 0) name += "_" + std::to_string(spec.rows) + "x" + std::to_string(spec.cols);
+  if (spec.non_temporal) name += "_nt";
   if (spec.tail != Tail::kNone) name += spec.tail == Tail::kLanes ? "_tail" : "_masked";
   return name;
 }
 
 }  // namespace
 
-int MostVecs(Isa isa, bool max) {
+int MostVecs(Isa isa, Reduction reduction) {
   const int registers = jit::GetIsaInfo(isa).num_vecs - 1 - Accumulators::kTemps;
-  return max ? (registers >= 16 ? 8 : 4) : 8;
+  return 8 + Accumulators::Marks(reduction, 8) <= registers ? 8 : 4;
 }
 
 Result<jit::KernelPtr> GetChannelKernel(const ChannelSpec& spec) {

@@ -2,12 +2,15 @@
 // whose windows have the same taps inside the image: most of it is one segment, its ends are short ones. Channels are
 // cut into parts of equal groups of vectors.
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "jit/isa.h"
 #include "kernels/pooling/emitter.h"
 #include "kernels/pooling/plan.h"
+#include "kernels/store_choice.h"
 #include "runtime/machine_model.h"
 
 namespace rafter::pooling {
@@ -17,8 +20,10 @@ constexpr int64_t kFloat = sizeof(float);
 // Windows up to this many taps are written out; larger ones are loops.
 constexpr int64_t kMostRows = 4, kMostCols = 8, kMostTaps = 16;
 
-// Displacements of a bundle's outputs are part of its kernel.
 constexpr int64_t kMostBundleStride = 8;
+// What one item of work reads, about: its rows are walked once per segment, so it should stay in the second-level
+// cache; each walk is a call.
+constexpr int64_t kItemBytes = 65536;
 
 // Lane masks: the window that starts at 32 - n has n used lanes, whole vectors of a group before them.
 constexpr int32_t kMasks[64] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
@@ -38,6 +43,12 @@ struct Part {
   ChannelSpec spec;           // of its kernels, without taps
 };
 
+struct Kernel {
+  jit::KernelPtr code;
+  jit::KernelPtr past_caches;  // may be null
+  int64_t bundle = 1;          // outputs of one turn
+};
+
 std::vector<Segment> Segments(const PoolingProblem& problem) {
   std::vector<Segment> segments;
   for (int64_t o = 0; o < problem.w.out; ++o) {
@@ -53,7 +64,9 @@ std::vector<Segment> Segments(const PoolingProblem& problem) {
 
 class ChannelPlan final : public Plan {
  public:
-  ChannelPlan(const PoolingProblem& problem, Isa isa) : problem_(problem), isa_(isa), segments_(Segments(problem)) {}
+  ChannelPlan(const PoolingProblem& problem, Isa isa)
+      : problem_(problem), isa_(isa), max_(problem.desc.kind == PoolingKind::kMax), segments_(Segments(problem)),
+        rows_(RowSegments(problem)), bytes_(BytesOf(problem)) {}
 
   Status Prepare(int threads) {
     if (ChannelBlock(problem_.layout()) > 1) {
@@ -61,35 +74,47 @@ class ChannelPlan final : public Plan {
     } else {
       AddGroups(threads);
     }
-    for (int64_t h = 0; h < problem_.h.out; ++h) {
-      const TapRange taps = problem_.h.Taps(h);
-      const int64_t count = taps.end - taps.begin;
-      if (std::find(row_counts_.begin(), row_counts_.end(), count) == row_counts_.end()) row_counts_.push_back(count);
+    for (const RowSegment& row : rows_) {
+      if (KindOf(row.taps) == row_counts_.size()) row_counts_.push_back(row.taps);
     }
+    int64_t lanes = 0;  // of the widest part
+    for (const Part& part : parts_) lanes = std::max(lanes, part.groups * part.lanes);
+    const int64_t row_bytes = problem_.desc.in.w * std::max<int64_t>(lanes, 1) * problem_.h.stride * kFloat;
+    rows_per_item_ = std::clamp<int64_t>(kItemBytes / std::max<int64_t>(row_bytes, 1), 1, problem_.h.out);
+    items_per_plane_ = (problem_.h.out + rows_per_item_ - 1) / rows_per_item_;
     return GetKernels();
   }
 
   const std::string& kernel_name() const noexcept override { return name_; }
   Isa isa() const noexcept override { return isa_; }
   int64_t items() const noexcept override {
-    return problem_.desc.n * problem_.h.out * static_cast<int64_t>(parts_.size());
+    return problem_.desc.n * items_per_plane_ * static_cast<int64_t>(parts_.size());
   }
 
-  // Row by row within a part, so that the rows that windows share stay in the first-level cache.
-
+  // Rows after rows within a part, so that those that windows share stay in the first-level cache.
   void Run(const float* src, float* dst, Range items) const noexcept override {
+    constexpr uintptr_t kLineBytes = 64;
+    const bool past_caches = reinterpret_cast<uintptr_t>(dst) % kLineBytes == 0;
     const auto parts = static_cast<int64_t>(parts_.size());
     for (int64_t item = items.begin; item < items.end; ++item) {
-      const int64_t h = item % problem_.h.out, plane = item / problem_.h.out;
-      RunRow(src, dst, plane / parts, h, static_cast<size_t>(plane % parts));
+      const Range rows = SplitRange(problem_.h.out, items_per_plane_, item % items_per_plane_);
+      const int64_t plane = item / items_per_plane_, n = plane / parts;
+      const auto part = static_cast<size_t>(plane % parts);
+      for (const RowSegment& segment : rows_) {
+        const Range common{std::max(rows.begin, segment.begin), std::min(rows.end, segment.begin + segment.count)};
+        if (common.begin >= common.end) continue;
+        RunRows(src + n * problem_.src.n, dst + n * problem_.dst.n, segment, common, part, past_caches);
+      }
     }
+    FinishStores();
   }
 
  private:
   void AddGroups(int threads) {
     const int64_t lanes = jit::GetIsaInfo(isa_).vec_lanes(), channels = problem_.desc.c;
-    const bool max = problem_.desc.kind == PoolingKind::kMax;
-    const int64_t vecs = std::min<int64_t>(MostVecs(isa_, max), (channels + lanes - 1) / lanes);
+    // As many as the exact kernel of maxima can do, too.
+    const int64_t most = MostVecs(isa_, max_ ? Reduction::kExactMax : Reduction::kSum);
+    const int64_t vecs = std::min(most, (channels + lanes - 1) / lanes);
     const int64_t group = vecs * lanes, groups = channels / group, rest = channels % group;
     // Few rows, as in global pooling, are shared by their channels.
     const int64_t rows = problem_.desc.n * problem_.h.out;
@@ -122,18 +147,34 @@ class ChannelPlan final : public Plan {
 
   void Add(Part part, int64_t vecs, Tail tail) {
     part.spec.isa = isa_;
-    part.spec.max = problem_.desc.kind == PoolingKind::kMax;
+    part.spec.reduction = max_ ? Reduction::kFastMax : Reduction::kSum;
     part.spec.vecs = static_cast<uint8_t>(vecs);
     part.spec.tail = tail;
     parts_.push_back(part);
   }
 
-  // Outputs of a blocked layout that one turn of a kernel computes together.
-  int64_t BundleOf(const Part& part) const noexcept {
-    const int64_t block = ChannelBlock(problem_.layout());
-    const bool dense = problem_.src.w == block && problem_.dst.w == block;
-    if (block == 1 || !dense || problem_.w.stride > kMostBundleStride) return 1;
-    return MostVecs(isa_, part.spec.max) / part.spec.vecs;
+  size_t KindOf(int64_t row_taps) const noexcept {
+    return static_cast<size_t>(std::find(row_counts_.begin(), row_counts_.end(), row_taps) - row_counts_.begin());
+  }
+
+  // Outputs that one turn of a kernel computes together, 1: none. Those that read the fewest columns for the segment,
+  // whose last bundle may repeat some.
+  int64_t BundleOf(const Part& part, int64_t rows, const Segment& segment) const noexcept {
+    const int64_t cols = segment.taps.end - segment.taps.begin, stride = problem_.w.stride;
+    const bool neighbours = problem_.w.dilation == 1 || cols == 1;
+    const bool windows = stride <= kMostBundleStride && cols <= kMostCols && rows <= kMostBakedRows &&
+                         cols <= stride * kMostLive;
+    if (!neighbours || !windows || part.spec.tail == Tail::kLanes) return 1;
+    // Several vectors of a pixel make one window work enough. From memory pixel after pixel is 10 to 20 % faster.
+    if (problem_.layout() == Layout::kNhwc && (cols <= stride || StoresPastCaches(bytes_, CurrentMachineModel()))) {
+      return 1;
+    }
+    int64_t best = 1, least = segment.count * cols;
+    for (int64_t bundle = 2; bundle <= std::min<int64_t>(kMostBundle, segment.count); ++bundle) {
+      const int64_t columns = (segment.count + bundle - 1) / bundle * ((bundle - 1) * std::min(stride, cols) + cols);
+      if (columns <= least) best = bundle, least = columns;
+    }
+    return best;
   }
 
   size_t KernelIndex(size_t part, size_t rows, size_t segment) const noexcept {
@@ -142,7 +183,7 @@ class ChannelPlan final : public Plan {
 
   Status GetKernels() {
     kernels_.resize(parts_.size() * row_counts_.size() * segments_.size());
-    bundle_kernels_.resize(kernels_.size());
+    exact_.resize(max_ ? parts_.size() : 0);
     int64_t most = 0;
     for (size_t p = 0; p < parts_.size(); ++p) {
       for (size_t r = 0; r < row_counts_.size(); ++r) {
@@ -150,74 +191,99 @@ class ChannelPlan final : public Plan {
           const int64_t rows = row_counts_[r], cols = segments_[s].taps.end - segments_[s].taps.begin;
           if (rows * cols == 0) continue;
           ChannelSpec spec = parts_[p].spec;
-          if (rows <= kMostRows && cols <= kMostCols && rows * cols <= kMostTaps) {
+          spec.bundle = static_cast<uint8_t>(BundleOf(parts_[p], rows, segments_[s]));
+          if (spec.bundle > 1 || (rows <= kMostRows && cols <= kMostCols && rows * cols <= kMostTaps)) {
             spec.rows = static_cast<uint8_t>(rows), spec.cols = static_cast<uint8_t>(cols);
           }
-          Result<jit::KernelPtr> kernel = GetChannelKernel(spec);
-          if (!kernel.ok()) return kernel.status();
-          if (segments_[s].count >= BundleOf(parts_[p]) && BundleOf(parts_[p]) > 1) {
-            spec.bundle = static_cast<uint8_t>(BundleOf(parts_[p]));
-            spec.stride = static_cast<uint8_t>(problem_.w.stride);
-            Result<jit::KernelPtr> bundles = GetChannelKernel(spec);
-            if (!bundles.ok()) return bundles.status();
-            bundle_kernels_[KernelIndex(p, r, s)] = std::move(bundles).value();
+          if (spec.bundle > 1) spec.stride = static_cast<uint8_t>(problem_.w.stride);
+          Kernel& kernel = kernels_[KernelIndex(p, r, s)];
+          if (Status status = Get(spec, kernel.code); !status.ok()) return status;
+          kernel.bundle = spec.bundle;
+          if (spec.bundle == 1 && PastCaches(parts_[p])) {
+            spec.non_temporal = true;
+            if (Status status = Get(spec, kernel.past_caches); !status.ok()) return status;
           }
-          if (rows * segments_[s].count > most) most = rows * segments_[s].count, name_ = (*kernel)->name();
-          kernels_[KernelIndex(p, r, s)] = std::move(kernel).value();
+          if (rows * segments_[s].count > most) most = rows * segments_[s].count, name_ = kernel.code->name();
         }
       }
+      if (!max_) continue;
+      ChannelSpec spec = parts_[p].spec;
+      spec.reduction = Reduction::kExactMax;
+      if (Status status = Get(spec, exact_[p]); !status.ok()) return status;
     }
     if (name_.empty()) name_ = "pool_f32_no_taps";
     return {};
   }
 
-  void RunRow(const float* src, float* dst, int64_t n, int64_t h, size_t part) const noexcept {
+  // Pixels whose lines belong to no other one: channels are multiples of 16 floats in NHWC.
+  bool PastCaches(const Part& part) const noexcept {
+    const auto lines = [](int64_t floats) { return floats % 16 == 0; };
+    const Strides& d = problem_.dst;
+    return problem_.layout() == Layout::kNhwc && StoresPastCaches(bytes_, CurrentMachineModel()) &&
+           part.spec.tail == Tail::kNone && lines(part.dst) && lines(part.lanes) && lines(d.w) && lines(d.h) &&
+           lines(d.n);
+  }
+
+  static Status Get(const ChannelSpec& spec, jit::KernelPtr& kernel) {
+    Result<jit::KernelPtr> made = GetChannelKernel(spec);
+    if (made.ok()) kernel = std::move(made).value();
+    return made.status();
+  }
+
+  // src and dst point to an image.
+  void RunRows(const float* src, float* dst, const RowSegment& segment, Range rows, size_t part,
+               bool past_caches) const noexcept {
     const PoolAxis &high = problem_.h, &wide = problem_.w;
-    const TapRange taps = high.Taps(h);
-    const int64_t rows = taps.end - taps.begin;
-    const auto kind =
-        static_cast<size_t>(std::find(row_counts_.begin(), row_counts_.end(), rows) - row_counts_.begin());
     const Part& p = parts_[part];
-    const float* image = src + n * problem_.src.n + p.src +
-                         (h * high.stride - high.pad_begin + taps.begin * high.dilation) * problem_.src.h;
-    float* out = dst + n * problem_.dst.n + p.dst + h * problem_.dst.h;
-    const auto row_divisor = static_cast<float>(DivisorTaps(problem_.desc, high, h));
-    ChannelArgs args = {};
-    args.src_step = wide.stride * problem_.src.w * kFloat;
-    args.dst_step = problem_.dst.w * kFloat;
-    args.row_step = high.dilation * problem_.src.h * kFloat;
-    args.col_step = wide.dilation * problem_.src.w * kFloat;
     const int64_t lanes = jit::GetIsaInfo(isa_).vec_lanes();
+    const float* image =
+        src + p.src + (segment.y + (rows.begin - segment.begin) * high.stride) * problem_.src.h;
+    ChannelArgs args = {};
+    args.output_rows = rows.end - rows.begin;
+    args.src_row_step = high.stride * problem_.src.h * kFloat, args.dst_row_step = problem_.dst.h * kFloat;
+    args.dst_output_step = problem_.dst.w * kFloat;
+    args.row_step = high.dilation * problem_.src.h * kFloat, args.col_step = wide.dilation * problem_.src.w * kFloat;
     args.tail_lanes = p.channels % lanes;
     args.mask = kMasks + 32 - (p.spec.tail == Tail::kLanes ? args.tail_lanes : p.channels % 32);
+    args.groups = p.groups, args.rows = segment.taps;
     for (size_t s = 0; s < segments_.size(); ++s) {
-      const Segment& segment = segments_[s];
-      args.dst = out + segment.begin * problem_.dst.w;
-      const jit::KernelPtr& kernel = kernels_[KernelIndex(part, kind, s)];
-      if (kernel == nullptr) {
-        Fill(args.dst, segment.count, p);
+      const Segment& columns = segments_[s];
+      args.dst = dst + p.dst + rows.begin * problem_.dst.h + columns.begin * problem_.dst.w;
+      const Kernel& kernel = kernels_[KernelIndex(part, KindOf(segment.taps), s)];
+      if (kernel.code == nullptr) {
+        for (int64_t y = 0; y < args.output_rows; ++y) Fill(args.dst + y * problem_.dst.h, columns.count, p);
         continue;
       }
-      args.src = image + (segment.begin * wide.stride - wide.pad_begin + segment.taps.begin * wide.dilation) *
+      args.src = image + (columns.begin * wide.stride - wide.pad_begin + columns.taps.begin * wide.dilation) *
                              problem_.src.w;
-      args.groups = p.groups;
-      args.rows = rows, args.cols = segment.taps.end - segment.taps.begin;
-      args.divisor = row_divisor * static_cast<float>(segment.divisor);
-      int64_t outputs = segment.count;
-      if (const jit::KernelPtr& bundles = bundle_kernels_[KernelIndex(part, kind, s)]; bundles != nullptr) {
-        const int64_t bundle = BundleOf(p);
-        ChannelArgs all = args;
-        all.src_step *= bundle, all.dst_step *= bundle;
-        all.outputs = outputs / bundle;
-        bundles->entry<ChannelFunction>()(&all);
-        const int64_t done = outputs / bundle * bundle;
-        args.src += done * args.src_step / kFloat;
-        args.dst += done * args.dst_step / kFloat;
-        outputs -= done;
-      }
-      args.outputs = outputs;
-      if (outputs > 0) kernel->entry<ChannelFunction>()(&args);
+      args.cols = columns.taps.end - columns.taps.begin;
+      args.divisor = static_cast<float>(segment.divisor) * static_cast<float>(columns.divisor);
+      const jit::KernelPtr& code = past_caches && kernel.past_caches ? kernel.past_caches : kernel.code;
+      RunSegment(*code, kernel.bundle, max_ ? exact_[part].get() : nullptr, args, columns.count);
     }
+  }
+
+  // `args` are complete but for what depends on the kernel.
+  void RunSegment(const jit::CompiledKernel& kernel, int64_t bundle, const jit::CompiledKernel* exact,
+                  const ChannelArgs& args, int64_t outputs) const noexcept {
+    const int64_t src_output = problem_.w.stride * problem_.src.w * kFloat, dst_output = args.dst_output_step;
+    ChannelArgs call = args;
+    call.src_step = bundle * src_output, call.dst_step = bundle * dst_output;
+    call.outputs = outputs / bundle;
+    kernel.entry<ChannelFunction>()(&call);
+    bool unsure = max_ && std::isnan(call.sum);
+    if (outputs % bundle != 0) {  // a last bundle that ends at the end
+      const int64_t first = outputs - bundle;
+      call = args;
+      call.src += first * src_output / kFloat, call.dst += first * dst_output / kFloat;
+      call.outputs = 1;
+      kernel.entry<ChannelFunction>()(&call);
+      unsure |= max_ && std::isnan(call.sum);
+    }
+    if (!unsure) return;
+    call = args;
+    call.src_step = src_output, call.dst_step = dst_output, call.outputs = outputs;
+    exact->entry<ChannelFunction>()(&call);
   }
 
   // Outputs whose windows lie in the padding.
@@ -230,11 +296,15 @@ class ChannelPlan final : public Plan {
 
   const PoolingProblem problem_;
   const Isa isa_;
-  const std::vector<Segment> segments_;
+  const bool max_;
+  const std::vector<Segment> segments_;  // of columns
+  const std::vector<RowSegment> rows_;
+  const double bytes_;
   std::vector<Part> parts_;
-  std::vector<int64_t> row_counts_;        // distinct numbers of rows of taps
-  std::vector<jit::KernelPtr> kernels_;    // null: no taps
-  std::vector<jit::KernelPtr> bundle_kernels_;  // several outputs at a time; null: none
+  std::vector<int64_t> row_counts_;    // distinct numbers of rows of taps
+  std::vector<Kernel> kernels_;        // null: no taps
+  std::vector<jit::KernelPtr> exact_;  // of each part, for maxima
+  int64_t rows_per_item_ = 1, items_per_plane_ = 1;
   std::string name_;
 };
 

@@ -11,27 +11,22 @@
 #include "kernels/lane_masks.h"
 #include "kernels/pooling/emitter.h"
 #include "kernels/pooling/plan.h"
+#include "kernels/store_choice.h"
+#include "runtime/machine_model.h"
 
 namespace rafter::pooling {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
-// 16 KB: half of a first-level cache. Several lines take half of that.
-constexpr int64_t kLineFloats = 4096, kLinesFloats = 2048;
+// 16 KB: half of a first-level cache. Several lines at a time take 2 KB: more of them, and memory waits while the lines
+// are reduced, for a tensor that comes from there even with more than one.
+constexpr int64_t kLineFloats = 4096, kLinesFloats = 512;
 constexpr int64_t kMostCols = 8;
 constexpr int64_t kMostLanes = 16;
 // What one item of work reads, about: enough to be worth a call, little enough to be shared.
 constexpr int64_t kItemBytes = 65536;
 
 int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
-
-// Output rows whose windows have the same number of taps inside the image and the same divisor.
-struct RowSegment {
-  int64_t begin = 0, count = 0;
-  int64_t y = 0;  // first row of taps of the first
-  int64_t taps = 0, divisor = 0;
-  const jit::CompiledKernel* kernel = nullptr;
-};
 
 // Outputs that one line serves: all of a row, but for very wide images.
 struct Cut {
@@ -45,7 +40,7 @@ class ColumnPlan final : public Plan {
  public:
   ColumnPlan(const PoolingProblem& problem, Isa isa)
       : problem_(problem), isa_(isa), lanes_(jit::GetIsaInfo(isa).vec_lanes()),
-        max_(problem.desc.kind == PoolingKind::kMax) {}
+        max_(problem.desc.kind == PoolingKind::kMax), segments_(RowSegments(problem)) {}
 
   Status Prepare() {
     if (Status status = CutRow(); !status.ok()) return status;
@@ -54,7 +49,6 @@ class ColumnPlan final : public Plan {
     for (int64_t o = 0; o < w.out; ++o) {
       counts_[static_cast<size_t>(o)] = static_cast<float>(DivisorTaps(problem_.desc, w, o));
     }
-    AddSegments();
     const int64_t row_bytes = problem_.desc.in.w * kFloat * problem_.h.stride;
     rows_per_item_ = std::clamp<int64_t>(kItemBytes / std::max<int64_t>(row_bytes, 1), 1, problem_.h.out);
     items_per_plane_ = (problem_.h.out + rows_per_item_ - 1) / rows_per_item_;
@@ -102,23 +96,9 @@ class ColumnPlan final : public Plan {
     }
     pitch_ = RoundUp(pitch_ + margin_, kMostLanes);
     if (pitch_ > kLineFloats) return Status(StatusCode::kUnsupported, "pad.left: no line holds it");
-    lines_ = std::clamp<int64_t>(kLinesFloats / pitch_, 1, problem_.h.out);
+    const bool from_memory = StoresPastCaches(BytesOf(problem_), CurrentMachineModel());
+    lines_ = from_memory ? 1 : std::clamp<int64_t>(kLinesFloats / pitch_, 1, problem_.h.out);
     return {};
-  }
-
-  void AddSegments() {
-    for (int64_t h = 0; h < problem_.h.out; ++h) {
-      const TapRange taps = problem_.h.Taps(h);
-      const RowSegment row{h, 1, h * problem_.h.stride - problem_.h.pad_begin + taps.begin * problem_.h.dilation,
-                           taps.end - taps.begin, DivisorTaps(problem_.desc, problem_.h, h), nullptr};
-      RowSegment* const last = segments_.empty() ? nullptr : &segments_.back();
-      if (last != nullptr && last->taps == row.taps && last->divisor == row.divisor &&
-          last->y + last->count * problem_.h.stride == row.y) {
-        ++last->count;
-      } else {
-        segments_.push_back(row);
-      }
-    }
   }
 
   // Written-out rows of taps for the longest segment, a loop for the others.
@@ -156,11 +136,10 @@ class ColumnPlan final : public Plan {
     if (status.ok() && others) status = get(spec, looped_);
     spec.reduction = Reduction::kExactMax;
     if (status.ok() && max_) status = get(spec, exact_);
-    for (RowSegment& segment : segments_) {
-      segment.kernel = baked_ && segment.taps == longest->taps ? baked_.get() : looped_.get();
-    }
-    name_ = longest->kernel != nullptr ? longest->kernel->name() : "pool_f32_no_taps";
-    return status;
+    if (!status.ok()) return status;
+    baked_taps_ = baked_ ? longest->taps : 0;
+    name_ = longest->taps == 0 ? "pool_f32_no_taps" : (baked_ ? baked_ : looped_)->name();
+    return {};
   }
 
   // The ends of all lines, which no kernel writes with anything else.
@@ -203,7 +182,7 @@ class ColumnPlan final : public Plan {
       args.column_mask = FirstLanes(args.columns % lanes_), args.output_mask = FirstLanes(outputs % lanes_);
       args.divisor_rows = static_cast<float>(segment.divisor);
       RowsArgs again = args;
-      segment.kernel->entry<RowsFunction>()(&args);
+      (segment.taps == baked_taps_ ? baked_ : looped_)->entry<RowsFunction>()(&args);
       if (max_ && std::isnan(args.sum)) exact_->entry<RowsFunction>()(&again);
     }
   }
@@ -213,8 +192,9 @@ class ColumnPlan final : public Plan {
   const int64_t lanes_;
   const bool max_;
   std::vector<Cut> cuts_;
-  std::vector<RowSegment> segments_;
+  const std::vector<RowSegment> segments_;
   std::vector<float> counts_;
+  int64_t baked_taps_ = 0;  // rows of taps that baked_ is for; 0: none
   int64_t margin_ = 0, pitch_ = 0, lines_ = 1;  // floats before the image's columns in a line, of a line; lines at once
   int64_t rows_per_item_ = 1, items_per_plane_ = 1;
   jit::KernelPtr baked_, looped_, exact_;

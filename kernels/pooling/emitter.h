@@ -9,7 +9,7 @@
 namespace rafter::pooling {
 
 // Vectors of a channel group at most, as registers allow.
-int MostVecs(Isa isa, bool max);
+int MostVecs(Isa isa, Reduction reduction);
 
 Result<jit::KernelPtr> GetChannelKernel(const ChannelSpec& spec);
 Result<jit::KernelPtr> GetRowsKernel(const RowsSpec& spec);

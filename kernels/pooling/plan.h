@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/pooling/problem.h"
 #include "rafter/cpu.h"
@@ -34,6 +35,39 @@ inline float EmptyWindow(const PoolingDesc& desc) noexcept {
 inline int64_t DivisorTaps(const PoolingDesc& desc, const PoolAxis& axis, int64_t o) noexcept {
   const TapRange taps = axis.Taps(o);
   return desc.count_include_pad ? axis.PaddedTaps(o) : taps.end - taps.begin;
+}
+
+// Read and written by a call.
+inline double BytesOf(const PoolingProblem& problem) noexcept {
+  const auto bytes = [](const TensorShape& s) {
+    return 4.0 * static_cast<double>(s.n) * static_cast<double>(s.c) * static_cast<double>(s.h) *
+           static_cast<double>(s.w);
+  };
+  return bytes(problem.src_shape()) + bytes(problem.dst_shape());
+}
+
+// Output rows whose windows have the same number of taps inside the image and the same divisor.
+struct RowSegment {
+  int64_t begin = 0, count = 0;
+  int64_t y = 0;  // first row of taps of the first
+  int64_t taps = 0, divisor = 0;
+};
+
+inline std::vector<RowSegment> RowSegments(const PoolingProblem& problem) {
+  std::vector<RowSegment> segments;
+  for (int64_t o = 0; o < problem.h.out; ++o) {
+    const TapRange taps = problem.h.Taps(o);
+    const RowSegment row{o, 1, o * problem.h.stride - problem.h.pad_begin + taps.begin * problem.h.dilation,
+                         taps.end - taps.begin, DivisorTaps(problem.desc, problem.h, o)};
+    RowSegment* const last = segments.empty() ? nullptr : &segments.back();
+    if (last != nullptr && last->taps == row.taps && last->divisor == row.divisor &&
+        last->y + last->count * problem.h.stride == row.y) {
+      ++last->count;
+    } else {
+      segments.push_back(row);
+    }
+  }
+  return segments;
 }
 
 // NHWC and blocked layouts. `threads`: about how many will share the items.

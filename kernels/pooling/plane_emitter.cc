@@ -24,9 +24,9 @@ constexpr int kPlaneVecs = 4;
 class PlaneEmitter {
  public:
   PlaneEmitter(const PlaneSpec& spec, Assembler& a)
-      : spec_(spec), a_(a), acc_(a, spec.max, kPlaneVecs), vec_bytes_(a.isa().vec_bytes), src_(pool_.Take()),
-        dst_(pool_.Take()), planes_(pool_.Take()), row_(pool_.Take()), at_(pool_.Take()), count_(pool_.Take()),
-        rows_(pool_.Take()) {}
+      : spec_(spec), a_(a), acc_(a, spec.max ? Reduction::kExactMax : Reduction::kSum, kPlaneVecs),
+        vec_bytes_(a.isa().vec_bytes), src_(pool_.Take()), dst_(pool_.Take()), planes_(pool_.Take()),
+        row_(pool_.Take()), at_(pool_.Take()), count_(pool_.Take()), rows_(pool_.Take()) {}
 
   void Emit() {
     Label plane, row;

@@ -1,10 +1,10 @@
 // kernels/pooling/spec.h: the contracts between the pooling kernels and their driver.
 //
 // Channels in the lanes (NHWC and blocked layouts): one call of a channel kernel computes `outputs` neighbouring pixels
-// of an output row whose windows have the same taps inside the image, for `groups` groups of `vecs` vectors of
+// of some output rows whose windows have the same taps inside the image, for `groups` groups of `vecs` vectors of
 // channels:
 //
-//   for output; for group; for row of taps; for column of taps:  acc = max or sum with the group's vectors
+//   for output row; for output; for group; for row of taps; for column of taps:  acc = max or sum with the vectors
 //
 // Columns in the lanes (NCHW): a window is taken apart. A rows kernel reduces the rows of taps of a few output rows to
 // lines in the first-level cache, between values of the padding that the driver has put at their ends, then along them:
@@ -35,31 +35,42 @@ enum class Tail : uint8_t {
   kZero,   // all lanes are in memory; those behind the last channel become zero (blocked layouts)
 };
 
+enum class Reduction : uint8_t { kSum, kFastMax, kExactMax };
+
 struct ChannelSpec {
   Isa isa = Isa::kNone;
-  bool max = false;
+  Reduction reduction = Reduction::kSum;
   uint8_t vecs = 1;            // of a group
   uint8_t rows = 0, cols = 0;  // of taps; 0: any number, told by each call
   Tail tail = Tail::kNone;
-  // Blocked layouts have few vectors per output: so many outputs are computed together (a call's `outputs` counts such
-  // bundles), which lie `stride` blocks apart in the source. `groups` is then 1.
+  // Several outputs are computed together (a call's `outputs` counts such bundles), at most kMostBundle. Their windows
+  // are `stride` columns apart, the taps of a window neighbours (col_step apart), so that each column of taps is
+  // reduced once for all windows that share it. Not with exact maxima, Tail::kLanes, more than kMostBakedRows rows, or
+  // windows of which more than kMostLive share a column; rows and cols are told.
   uint8_t bundle = 1, stride = 0;
+  // Stores go past the caches: dst and its steps are multiples of 64 bytes, the tail is kNone; the caller orders them
+  // (FinishStores in kernels/store_choice.h).
+  bool non_temporal = false;
 };
+inline constexpr int kMostBundle = 8, kMostLive = 4, kMostBakedRows = 4;
 
 struct ChannelArgs {
   const float* src;             // first tap of the first output
   float* dst;
+  int64_t output_rows;          // at least 1
+  int64_t src_row_step, dst_row_step;  // bytes from output row to output row
   int64_t outputs, groups;      // at least 1
   int64_t rows, cols;           // of taps, at least 1
-  int64_t src_step, dst_step;   // bytes from output to output
+  int64_t src_step, dst_step;   // bytes from output to output, or from bundle to bundle
+  int64_t dst_output_step;      // bytes from output to output of a bundle
   int64_t row_step, col_step;   // bytes from tap to tap
   const int32_t* mask;          // kLanes: a vector; kZero: a group of vectors; -1 where a channel is
   int64_t tail_lanes;           // kLanes
   float divisor;                // averages
+  float sum;                    // result of fast kernels: NaN where the maxima may be wrong
+  int64_t left;                 // the kernel's own
 };
 using ChannelFunction = void(ChannelArgs*);
-
-enum class Reduction : uint8_t { kSum, kFastMax, kExactMax };
 
 struct RowsSpec {
   Isa isa = Isa::kNone;
@@ -71,7 +82,7 @@ struct RowsSpec {
   // Of the image in a line, and of outputs along it: then all vectors are written out. 0: any number.
   uint8_t columns = 0, outputs = 0;
 };
-inline constexpr int kMostBakedRows = 4, kMostBakedColumns = 128;
+inline constexpr int kMostBakedColumns = 128;
 
 // Reads and writes whole vectors of lines, counts rounded up.
 struct RowsArgs {

@@ -214,6 +214,32 @@ TEST(ConvRun, WarmPoolIsNotMappedAgain) {
   EXPECT_EQ(pool.stats().in_use_bytes, 0u);
 }
 
+TEST(ConvRun, ExhaustedPoolIsOutOfMemory) {
+  ConvDesc desc = kSmall;
+  desc.src.layout = Layout::kNchw;
+  Ready ready(desc);
+  if (ready.conv.scratch_bytes() == 0) GTEST_SKIP() << "the plan needs no scratch";
+  MemoryPool none({.limit_bytes = 0});
+  for (int i = 0; i < 3; ++i) {  // and again: nothing is left behind
+    EXPECT_EQ(ready.Run({.pool = &none}).code(), StatusCode::kOutOfMemory);
+    EXPECT_EQ(none.stats().in_use_bytes, 0u);
+    EXPECT_EQ(none.stats().mapped_bytes, 0u);
+  }
+  // Somebody else holds all that the limit allows.
+  MemoryPool full({.limit_bytes = size_t{4} << 20});
+  std::vector<void*> taken;
+  for (size_t bytes = size_t{1} << 20; bytes >= 64; bytes /= 2) {
+    while (void* block = full.Allocate(bytes)) taken.push_back(block);
+  }
+  const size_t in_use = full.stats().in_use_bytes;
+  EXPECT_EQ(ready.Run({.pool = &full}).code(), StatusCode::kOutOfMemory);
+  EXPECT_EQ(full.stats().in_use_bytes, in_use);
+  EXPECT_EQ(ready.dst, std::vector<float>(ready.dst.size(), -1)) << "no element was written";
+  for (void* block : taken) full.Free(block);
+  EXPECT_TRUE(ready.Run({.pool = &full}).ok());
+  EXPECT_EQ(full.stats().in_use_bytes, 0u);
+}
+
 TEST(ConvPack, RefusesPointers) {
   const auto conv = Conv::Create(kSmall);
   ASSERT_TRUE(conv.ok());

@@ -1,4 +1,4 @@
-// The generated kernels of pooling in NCHW: every kind of spec can be emitted for every instruction set, also for one
+// The generated kernels of pooling: every kind of spec can be emitted for every instruction set, also for one
 // that this machine cannot run. What they compute: pooling_test.cc.
 #include <gtest/gtest.h>
 
@@ -28,6 +28,28 @@ TEST(PoolingRowsKernel, EveryKindOfSpecCanBeEmitted) {
       }
     }
     for (const bool max : {false, true}) ASSERT_TRUE(GetPlaneKernel({isa, max}).ok());
+  }
+}
+
+TEST(PoolingChannelKernel, EveryKindOfSpecCanBeEmitted) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    for (const Reduction reduction : {Reduction::kSum, Reduction::kFastMax, Reduction::kExactMax}) {
+      for (const Tail tail : {Tail::kNone, Tail::kLanes, Tail::kZero}) {
+        for (const uint8_t taps : {0, 1, 3, 4}) {
+          for (int vecs = 1; vecs <= MostVecs(isa, reduction); ++vecs) {
+            ChannelSpec spec{isa, reduction, static_cast<uint8_t>(vecs), taps, taps, tail};
+            ASSERT_TRUE(GetChannelKernel(spec).ok());
+            if (taps == 0 || tail == Tail::kLanes || reduction == Reduction::kExactMax) continue;
+            spec.bundle = kMostBundle;
+            for (const uint8_t stride : {1, 2, 5}) {
+              spec.stride = stride;
+              const auto kernel = GetChannelKernel(spec);
+              ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+            }
+          }
+        }
+      }
+    }
   }
 }
 
