@@ -21,10 +21,16 @@ constexpr int kBundleVecs = 8;  // accumulators of a bundle, of all vectors and 
 
 #define ARG(field) a_.qword[a_.rdi + static_cast<int>(offsetof(ChannelArgs, field))]
 
+// Accumulators of each vector in loops over taps, so that few vectors do not wait for one sum after the other.
+int ChainsOf(const ChannelSpec& spec) {
+  const bool loop = spec.cols == 0 && spec.bundle == 1;
+  return loop && spec.reduction != Reduction::kExactMax && spec.vecs <= 2 ? 4 / spec.vecs : 1;
+}
+
 class Emitter {
  public:
   Emitter(const ChannelSpec& spec, Assembler& a)
-      : spec_(spec), a_(a), acc_(a, spec.reduction, spec.bundle > 1 ? kBundleVecs : spec.vecs),
+      : spec_(spec), a_(a), acc_(a, spec.reduction, spec.bundle > 1 ? kBundleVecs : spec.vecs * ChainsOf(spec)),
         vec_bytes_(a.isa().vec_bytes), src_(pool_.Take()), dst_(pool_.Take()), group_src_(pool_.Take()),
         groups_(pool_.Take()), row_(pool_.Take()), tap_(pool_.Take()), row_step_(pool_.Take()),
         col_step_(pool_.Take()), three_(pool_.Take()), rows_(pool_.Take()), cols_(pool_.Take()),
@@ -61,8 +67,8 @@ class Emitter {
       EmitWindow();
       EmitStores();
     }
-    a_.add(group_src_, spec_.vecs * vec_bytes_);
-    a_.add(group_dst_, spec_.vecs * vec_bytes_);
+    a_.add(group_src_, ARG(src_group_step));
+    a_.add(group_dst_, ARG(dst_group_step));
     a_.dec(groups_);
     a_.jnz(group, a_.T_NEAR);
     a_.add(src_, ARG(src_step));
@@ -201,25 +207,42 @@ class Emitter {
   }
 
   void EmitTapLoop() {
-    Label next;
     a_.mov(cols_, ARG(cols));
+    const int chains = ChainsOf(spec_);
+    if (chains > 1) EmitTaps(chains);
+    EmitTaps(1);
+  }
+
+  // `count` taps at a time, each to accumulators of its own, as long as so many are left.
+  void EmitTaps(int count) {
+    const Xbyak::RegExp at[] = {tap_ + 0, tap_ + col_step_, tap_ + col_step_ * 2, tap_ + three_};
+    Label next, done;
     a_.L(next);
-    for (int v = 0; v < acc_.vecs(); ++v) {
-      Load(acc_.temp(0), tap_ + 0, v);
-      acc_.Add(v, acc_.temp(0));
+    a_.cmp(cols_, count);
+    a_.jl(done, a_.T_NEAR);
+    for (int t = 0; t < count; ++t) {
+      for (int v = 0; v < spec_.vecs; ++v) {
+        const Xmm value = acc_.temp(t % 3);
+        Load(value, at[t], v);
+        acc_.Add(t * spec_.vecs + v, value);
+      }
     }
-    a_.add(tap_, col_step_);
-    a_.dec(cols_);
-    a_.jnz(next, a_.T_NEAR);
+    a_.lea(tap_, a_.ptr[tap_ + col_step_ * count]);
+    a_.sub(cols_, count);
+    a_.jmp(next, a_.T_NEAR);
+    a_.L(done);
   }
 
   void EmitStores() {
     acc_.Finish();
+    for (int other = spec_.vecs; other < acc_.vecs(); ++other) {
+      acc_.Combine(acc_.acc(other % spec_.vecs), acc_.acc(other));
+    }
     if (average()) {
       a_.vbroadcastss(divisor(), a_.dword[a_.rdi + static_cast<int>(offsetof(ChannelArgs, divisor))]);
     }
     if (spec_.tail == Tail::kZero) a_.mov(rows_, ARG(mask));
-    for (int v = 0; v < acc_.vecs(); ++v) {
+    for (int v = 0; v < spec_.vecs; ++v) {
       if (!IsTail(v)) {
         Store(acc_.acc(v), group_dst_, v);
         continue;

@@ -38,8 +38,9 @@ struct Segment {
 struct Part {
   int64_t src = 0, dst = 0;   // elements from a pixel's first one
   int64_t groups = 1;
-  int64_t channels = 0;       // lanes that hold data
+  int64_t channels = 0;       // lanes of a group that hold data
   int64_t lanes = 0;          // that are written
+  int64_t src_step = 0, dst_step = 0;  // elements from group to group
   ChannelSpec spec;           // of its kernels, without taps
 };
 
@@ -70,7 +71,7 @@ class ChannelPlan final : public Plan {
 
   Status Prepare(int threads) {
     if (ChannelBlock(problem_.layout()) > 1) {
-      AddBlocks();
+      AddBlocks(threads);
     } else {
       AddGroups(threads);
     }
@@ -128,21 +129,28 @@ class ChannelPlan final : public Plan {
     for (int64_t cut = 0; cut < cuts && groups > 0; ++cut) {
       const Range range = SplitRange(groups, cuts, cut);
       if (range.begin == range.end) continue;
-      Add({range.begin * group, range.begin * group, range.end - range.begin, group, group, {}}, vecs, Tail::kNone);
+      Add({range.begin * group, range.begin * group, range.end - range.begin, group, group, group, group, {}}, vecs,
+          Tail::kNone);
     }
     if (rest == 0) return;
     const int64_t at = groups * group;
-    Add({at, at, 1, rest, rest, {}}, (rest + lanes - 1) / lanes, rest % lanes == 0 ? Tail::kNone : Tail::kLanes);
+    Add({at, at, 1, rest, rest, rest, rest, {}}, (rest + lanes - 1) / lanes,
+        rest % lanes == 0 ? Tail::kNone : Tail::kLanes);
   }
 
-  void AddBlocks() {
+  void AddBlocks(int threads) {
     const int64_t lanes = jit::GetIsaInfo(isa_).vec_lanes(), block = ChannelBlock(problem_.layout());
-    const int64_t blocks = BlocksOf(problem_.layout(), problem_.desc.c);
-    for (int64_t b = 0; b < blocks; ++b) {
-      const int64_t channels = std::min(block, problem_.desc.c - b * block);
-      Add({b * problem_.src.c, b * problem_.dst.c, 1, channels, block, {}}, block / lanes,
-          channels < block ? Tail::kZero : Tail::kNone);
-    }
+    const int64_t blocks = BlocksOf(problem_.layout(), problem_.desc.c), full = problem_.desc.c / block;
+    // Of one output, as in global pooling, a call computes many blocks; else a block's rows stay in the cache.
+    const bool one = problem_.h.out == 1 && problem_.w.out == 1;
+    const int64_t cuts = one ? std::min<int64_t>(full, threads == 1 ? 1 : 4 * threads) : full;
+    const auto add = [&](Range range, int64_t channels, Tail tail) {
+      Add({range.begin * problem_.src.c, range.begin * problem_.dst.c, range.end - range.begin, channels, block,
+           problem_.src.c, problem_.dst.c, {}},
+          block / lanes, tail);
+    };
+    for (int64_t cut = 0; cut < cuts; ++cut) add(SplitRange(full, cuts, cut), block, Tail::kNone);
+    if (full < blocks) add({full, blocks}, problem_.desc.c - full * block, Tail::kZero);
   }
 
   void Add(Part part, int64_t vecs, Tail tail) {
@@ -245,7 +253,7 @@ class ChannelPlan final : public Plan {
     args.row_step = high.dilation * problem_.src.h * kFloat, args.col_step = wide.dilation * problem_.src.w * kFloat;
     args.tail_lanes = p.channels % lanes;
     args.mask = kMasks + 32 - (p.spec.tail == Tail::kLanes ? args.tail_lanes : p.channels % 32);
-    args.groups = p.groups, args.rows = segment.taps;
+    args.groups = p.groups, args.src_group_step = p.src_step * kFloat, args.dst_group_step = p.dst_step * kFloat;
     for (size_t s = 0; s < segments_.size(); ++s) {
       const Segment& columns = segments_[s];
       args.dst = dst + p.dst + rows.begin * problem_.dst.h + columns.begin * problem_.dst.w;
@@ -256,7 +264,11 @@ class ChannelPlan final : public Plan {
       }
       args.src = image + (columns.begin * wide.stride - wide.pad_begin + columns.taps.begin * wide.dilation) *
                              problem_.src.w;
-      args.cols = columns.taps.end - columns.taps.begin;
+      args.rows = segment.taps, args.cols = columns.taps.end - columns.taps.begin;
+      if (args.row_step == args.cols * args.col_step) {  // to loops, rows that follow each other are one
+        args.cols *= args.rows;
+        args.rows = 1;
+      }
       args.divisor = static_cast<float>(segment.divisor) * static_cast<float>(columns.divisor);
       const jit::KernelPtr& code = past_caches && kernel.past_caches ? kernel.past_caches : kernel.code;
       RunSegment(*code, kernel.bundle, max_ ? exact_[part].get() : nullptr, args, columns.count);
@@ -289,8 +301,10 @@ class ChannelPlan final : public Plan {
   // Outputs whose windows lie in the padding.
   void Fill(float* dst, int64_t outputs, const Part& part) const noexcept {
     for (int64_t o = 0; o < outputs; ++o, dst += problem_.dst.w) {
-      std::fill_n(dst, part.groups * part.lanes, 0.0f);
-      std::fill_n(dst, part.groups * part.channels, EmptyWindow(problem_.desc));
+      for (int64_t g = 0; g < part.groups; ++g) {
+        std::fill_n(dst + g * part.dst_step, part.lanes, 0.0f);
+        std::fill_n(dst + g * part.dst_step, part.channels, EmptyWindow(problem_.desc));
+      }
     }
   }
 

@@ -60,6 +60,7 @@ struct ChannelArgs {
   int64_t output_rows;          // at least 1
   int64_t src_row_step, dst_row_step;  // bytes from output row to output row
   int64_t outputs, groups;      // at least 1
+  int64_t src_group_step, dst_group_step;  // bytes from group to group
   int64_t rows, cols;           // of taps, at least 1
   int64_t src_step, dst_step;   // bytes from output to output, or from bundle to bundle
   int64_t dst_output_step;      // bytes from output to output of a bundle
