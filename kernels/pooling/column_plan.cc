@@ -206,9 +206,6 @@ class PlanePlan final : public Plan {
   PlanePlan(const PoolingProblem& problem, Isa isa) : problem_(problem), isa_(isa) {}
 
   Status Prepare() {
-    Result<jit::KernelPtr> kernel = GetPlaneKernel({isa_, problem_.desc.kind == PoolingKind::kMax});
-    if (!kernel.ok()) return kernel.status();
-    kernel_ = std::move(kernel).value();
     const PoolAxis &h = problem_.h, &w = problem_.w;
     const TapRange rows = h.Taps(0), columns = w.Taps(0);
     args_.count = columns.end - columns.begin;
@@ -223,7 +220,11 @@ class PlanePlan final : public Plan {
       args_.rows = 1;
     }
     args_.mask = FirstLanes(args_.count % jit::GetIsaInfo(isa_).vec_lanes());
-    return {};
+    const bool baked = args_.rows == 1 && args_.count <= kMostBakedColumns;
+    Result<jit::KernelPtr> kernel =
+        GetPlaneKernel({isa_, problem_.desc.kind == PoolingKind::kMax, static_cast<uint8_t>(baked ? args_.count : 0)});
+    if (kernel.ok()) kernel_ = std::move(kernel).value();
+    return kernel.status();
   }
 
   const std::string& kernel_name() const noexcept override { return kernel_->name(); }

@@ -38,18 +38,22 @@ class PlaneEmitter {
     a_.LoadTailMask(a_.ptr[at_], mask());
     a_.align(16);
     a_.L(plane);
-    a_.mov(row_, src_);
-    a_.mov(rows_, ARG(rows));
     acc_.Init();
-    a_.L(row);
-    a_.mov(at_, row_);
-    a_.mov(count_, ARG(count));
-    EmitPart(kPlaneVecs);
-    EmitPart(1);
-    EmitTail();
-    a_.add(row_, ARG(row_step));
-    a_.dec(rows_);
-    a_.jnz(row, a_.T_NEAR);
+    if (spec_.count > 0) {
+      EmitBakedPlane();
+    } else {
+      a_.mov(row_, src_);
+      a_.mov(rows_, ARG(rows));
+      a_.L(row);
+      a_.mov(at_, row_);
+      a_.mov(count_, ARG(count));
+      EmitPart(kPlaneVecs);
+      EmitPart(1);
+      EmitTail();
+      a_.add(row_, ARG(row_step));
+      a_.dec(rows_);
+      a_.jnz(row, a_.T_NEAR);
+    }
     EmitReduction();
     a_.add(src_, ARG(src_plane_step));
     a_.add(dst_, ARG(dst_plane_step));
@@ -61,6 +65,16 @@ class PlaneEmitter {
 
  private:
   Xmm mask() const { return a_.vec(a_.isa().num_vecs - 1); }
+
+  void EmitBakedPlane() {
+    const int lanes = vec_bytes_ / 4, vecs = spec_.count / lanes;
+    for (int v = 0; v < vecs; ++v) {
+      const Xmm value = acc_.temp(v % 3);
+      a_.vmovups(value, a_.ptr[src_ + v * vec_bytes_]);
+      acc_.Add(v % kPlaneVecs, value);
+    }
+    if (spec_.count % lanes != 0) AddTail(src_ + vecs * vec_bytes_, vecs % kPlaneVecs);
+  }
 
   void EmitPart(int vecs) {
     Label next, done;
@@ -82,19 +96,24 @@ class PlaneEmitter {
     Label done;
     a_.test(count_, count_);
     a_.jz(done, a_.T_NEAR);
-    a_.LoadTail(acc_.temp(0), a_.ptr[at_], mask());
+    AddTail(at_ + 0, 0);
+    a_.L(done);
+  }
+
+  void AddTail(const Xbyak::RegExp& at, int v) {
+    a_.LoadTail(acc_.temp(0), a_.ptr[at], mask());
     if (spec_.max) {  // the other lanes are no zeros to be maximal
       a_.vmovups(acc_.temp(1), a_.constant(-std::numeric_limits<float>::infinity()));
       a_.KeepTail(acc_.temp(0), acc_.temp(1), mask());
     }
-    acc_.Add(0, acc_.temp(0));
-    a_.L(done);
+    acc_.Add(v, acc_.temp(0));
   }
 
   // All vectors to one, halves of it to halves until one lane is left.
   void EmitReduction() {
     acc_.Finish();
-    for (int v = 1; v < kPlaneVecs; ++v) Combine(acc_.acc(0), acc_.acc(v));
+    const int lanes_of_plane = spec_.count > 0 ? spec_.count : kPlaneVecs * vec_bytes_;
+    for (int v = 1; v < kPlaneVecs && v * vec_bytes_ / 4 < lanes_of_plane; ++v) Combine(acc_.acc(0), acc_.acc(v));
     for (int lanes = vec_bytes_ / 8; lanes >= 1; lanes /= 2) {
       a_.UpperPart(acc_.temp(0), acc_.acc(0), lanes);
       Combine(acc_.acc(0), acc_.temp(0));
@@ -129,7 +148,8 @@ class PlaneEmitter {
 
 Result<jit::KernelPtr> GetPlaneKernel(const PlaneSpec& spec) {
   return jit::GetOrCompile("pool_plane", spec, [](const PlaneSpec& wanted) {
-    const std::string name = std::string("pool_f32_") + IsaName(wanted.isa) + (wanted.max ? "_max" : "_avg") + "_plane";
+    std::string name = std::string("pool_f32_") + IsaName(wanted.isa) + (wanted.max ? "_max" : "_avg") + "_plane";
+    if (wanted.count > 0) name += std::to_string(wanted.count);
     return jit::Compile(name, jit::GetIsaInfo(wanted.isa), [&](Assembler& a) { PlaneEmitter(wanted, a).Emit(); });
   });
 }

@@ -110,6 +110,7 @@ using RowsFunction = void(RowsArgs*);
 struct PlaneSpec {
   Isa isa = Isa::kNone;
   bool max = false;
+  uint8_t count = 0;  // columns of a plane of one row, at most kMostBakedColumns: all vectors are written out. 0: any
 };
 
 struct PlaneArgs {

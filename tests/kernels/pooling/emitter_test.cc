@@ -27,7 +27,9 @@ TEST(PoolingRowsKernel, EveryKindOfSpecCanBeEmitted) {
         ASSERT_TRUE(kernel.ok()) << kernel.status().message();
       }
     }
-    for (const bool max : {false, true}) ASSERT_TRUE(GetPlaneKernel({isa, max}).ok());
+    for (const bool max : {false, true}) {
+      for (const uint8_t count : {0, 1, 16, 49, 128}) ASSERT_TRUE(GetPlaneKernel({isa, max, count}).ok());
+    }
   }
 }
 

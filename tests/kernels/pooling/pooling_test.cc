@@ -274,6 +274,21 @@ TEST(Pooling, EveryWidthInNchw) {
   });
 }
 
+TEST(Pooling, GlobalOfEverySize) {
+  testing::ForEachIsa([&](Isa) {
+    for (const PoolingKind kind : {PoolingKind::kMax, PoolingKind::kAverage}) {
+      for (const Layout layout : kLayouts) {
+        for (int64_t w = 1; w <= 140; w += w < 36 ? 1 : 13) {
+          PoolingDesc desc = PoolingDesc::Global(kind, 2, 19, {1, w});
+          desc.src.layout = desc.dst.layout = layout;
+          Check(desc, w % 2 == 0 ? Guard::kAtEnd : Guard::kAtStart);
+          if (kind == PoolingKind::kMax && w < 36) Check(desc, Guard::kAtEnd, nullptr, 1, DataKind::kSpecials);
+        }
+      }
+    }
+  });
+}
+
 // No infinity is NaN: the sum of all taps is, so that the fast kernel's result is dropped.
 TEST(Pooling, InfinitiesOfBothSigns) {
   testing::ForEachIsa([&](Isa) {
