@@ -93,9 +93,12 @@ double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const Machi
   const bool holds = HoldsWidthWeights(jit::GetIsaInfo(b.isa).num_vecs, static_cast<int>(g.taps()), b.rows, tile_vecs,
                                        every_other);
   const double uses = static_cast<double>(g.kh) / static_cast<double>(g.rows.step());  // output rows per input row
-  const double loads = (every_other ? 2 : 1) / uses + (holds ? 0.0 : 1.0 / tile_vecs);  // per FMA
+  const double taps = static_cast<double>(g.kw);
+  const double inputs = !every_other ? 1 : b.rows <= kMostPairedRows ? 2 * CeilDiv(g.kw, 2) / taps : 2;  // per tap
+  const double loads = inputs / uses + (holds ? 0.0 : 1.0 / tile_vecs);  // per FMA
   double tap = (holds ? kWidthHeldTapCycles : kWidthTapCycles) +
                kWidthLoadCycles * std::max(0.0, loads - kWidthFreeLoads);
+  if (every_other) tap += kWidthPickCycles;
   if (out < lanes) tap += kWidthMaskedCycles;
   const double left = -static_cast<double>(g.columns.input(0, 0)) / static_cast<double>(g.columns.dilation());
   const double masked = std::min(2 * std::max(left, 0.0), static_cast<double>(2 * g.kw));

@@ -94,6 +94,9 @@ inline constexpr int64_t kStagedBlockBytes = 128 << 10;
 // NCHW: largest kernel in either direction; larger ones run in a copy of another layout, which
 // costs little beside them.
 inline constexpr int64_t kMaxWidthTaps = 13;
+// Output rows in flight up to which neighbouring taps of stride 2 share their loads. Zen 3, us without and with:
+// 3x3 144@56 108 and 85, 256@28 54 and 43, 2x2 128@56 63 and 50, 5x5 72@56 127 and 111.
+inline constexpr int kMostPairedRows = 3;
 // Share of L1 for the planes of the channels that one call of the width kernel covers.
 inline constexpr double kWidthL1Share = 0.75;
 // Rows that it prefetches ahead: 1, 2, 4 or 8. Zen 3, us with 4 and 8: 56@266 5256 and 4761, 64@147 512 and 484,
@@ -112,10 +115,12 @@ inline constexpr double kPermutedLosses = 1.55, kQuarterLosses = 1.2, kOutputCyc
 // byte where pixels share L1 sets, or are staged.
 inline constexpr double kHiddenShare = 0.6, kNearL3Share = 0.08, kNearL3Traffic = 0.8, kFarL3Traffic = 1.3;
 inline constexpr double kCrowdedCycles = 0.1, kStagedCycles = 0.09;
-// The width kernel, in cycles: per tap and vector, per load beyond so many for each FMA, per tap where all lanes are
-// masked, per output vector, per tile, per masked tap of a row; Held: with all weights in registers. Tensors beyond L3
-// move so many times slower than in NHWC, where outputs are stored past the caches.
+// The width kernel, in cycles: per tap and vector, per load beyond so many for each FMA, per tap where lanes are
+// picked (stride 2), per tap where all lanes are masked, per output vector, per tile, per masked tap of a row; Held:
+// with all weights in registers. Tensors beyond L3 move so many times slower than in NHWC, where outputs are stored
+// past the caches.
 inline constexpr double kWidthTapCycles = 0.6, kWidthHeldTapCycles = 0.5, kWidthLoadCycles = 0.9;
+inline constexpr double kWidthPickCycles = 0.25;
 inline constexpr double kWidthFreeLoads = 0.6, kWidthMaskedCycles = 2, kWidthVectorCycles = 1.5;
 inline constexpr double kWidthTileCycles = 100, kWidthHeldTileCycles = 40;
 inline constexpr double kWidthMaskCycles = 0.6, kWidthHeldMaskCycles = 0.3, kWidthLargeTraffic = 2;

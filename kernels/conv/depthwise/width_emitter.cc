@@ -53,15 +53,22 @@ Result<jit::KernelPtr> GetWidthKernel(const WidthSpec& spec) {
   });
 }
 
-// Sums, then one weight per row in flight and an input (two where lanes are picked from pairs); tiles end
-// with temporaries for the post-ops.
+namespace {
+
+// With stride 2, whether neighbouring taps share their loads: the weights of both are at hand.
+bool PairsTaps(int rows, bool every_other) { return every_other && rows <= kMostPairedRows; }
+
+}  // namespace
+
+// Sums, then the weights of a tap or two for each row in flight, and the input (with lanes that are picked from two
+// vectors: both, and what is picked); tiles end with temporaries for the post-ops.
 int MaxWidthVecs(int registers, int rows, bool every_other) {
-  const int temps = std::max(jit::kPostOpTemps, rows + (every_other ? 2 : 1));
-  return std::clamp((registers - temps) / rows, 0, 8);
+  const int inputs = PairsTaps(rows, every_other) ? rows + 3 : every_other ? 2 : 1;
+  return std::clamp((registers - std::max(jit::kPostOpTemps, rows + inputs)) / rows, 0, 8);
 }
 
 bool HoldsWidthWeights(int registers, int taps, int rows, int vecs, bool every_other) {
-  return taps <= kMaxHeldWidthTaps && taps >= kDestroyed && rows * vecs + taps + (every_other ? 2 : 1) <= registers;
+  return taps <= kMaxHeldWidthTaps && taps >= kDestroyed && rows * vecs + taps + (every_other ? 3 : 1) <= registers;
 }
 
 WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
@@ -69,7 +76,8 @@ WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
       spec_(spec),
       holds_(HoldsWidthWeights(a.isa().num_vecs, spec.kh * spec.kw, spec.rows, spec.vecs,
                                spec.has(WidthSpec::kStride2))),
-      num_weights_(holds_ ? spec.kh * spec.kw : spec.rows),
+      pairs_taps_(PairsTaps(spec.rows, spec.has(WidthSpec::kStride2)) && !spec.has(WidthSpec::kDilated)),
+      num_weights_(holds_ ? spec.kh * spec.kw : spec.rows * (pairs_taps_ ? 2 : 1)),
       row_(pool_.Take()),
       src_row_(pool_.Take()),
       dst_row_(pool_.Take()),
@@ -170,7 +178,12 @@ void WidthEmitter::EmitTile() {
 void WidthEmitter::EmitRow(const std::vector<RowUse>& uses) {
   EmitPrefetches();
   if (spec_.has(WidthSpec::kDilated)) a_.mov(tap_, row_);
+  // An odd tap comes first: it is the one that most often is masked.
   for (int tap = 0; tap < spec_.kw; ++tap) {
+    if (pairs_taps_ && tap % 2 == spec_.kw % 2) {
+      EmitTapPair(tap++, uses);
+      continue;
+    }
     EmitTap(tap, uses);
     if (spec_.has(WidthSpec::kDilated) && tap + 1 < spec_.kw) a_.add(tap_, tap_step_);
   }
@@ -185,10 +198,10 @@ void WidthEmitter::EmitPrefetches() {
   }
 }
 
-void WidthEmitter::LoadWeights(int tap, const std::vector<RowUse>& uses) {
+void WidthEmitter::LoadWeights(int tap, const std::vector<RowUse>& uses, int first_weight) {
   if (holds_) return;
   for (int i = 0; i < static_cast<int>(uses.size()); ++i)
-    a_.vbroadcastss(temp(i), WeightAt(uses[i], tap));
+    a_.vbroadcastss(temp(first_weight + i), WeightAt(uses[i], tap));
 }
 
 // Of the use with this index, at `tap`.
@@ -212,12 +225,43 @@ void WidthEmitter::EmitTap(int tap, const std::vector<RowUse>& uses) {
 }
 
 void WidthEmitter::EmitProducts(int tap, int vec, const std::vector<RowUse>& uses) {
-  const Xmm x = input();
-  LoadInputs(x, tap, vec);
+  LoadInputs(input(), tap, vec);
+  AddProducts(input(), tap, vec, 0, uses);
+}
+
+void WidthEmitter::AddProducts(const Xmm& x, int tap, int vec, int first_weight, const std::vector<RowUse>& uses) {
   for (int i = 0; i < static_cast<int>(uses.size()); ++i) {
-    const Xmm sum = acc(uses[i].slot, vec), weight = Weight(uses[i], i, tap);
+    const Xmm sum = acc(uses[i].slot, vec), weight = Weight(uses[i], first_weight + i, tap);
     uses[i].starts&& tap == 0 ? a_.vmulps(sum, x, weight) : a_.vfmadd231ps(sum, x, weight);
   }
+}
+
+// Taps `tap` and `tap` + 1. Where the inputs of the first one lie inside the image, so do those of the second one,
+// which are the odd lanes of the same loads.
+void WidthEmitter::EmitTapPair(int tap, const std::vector<RowUse>& uses) {
+  LoadWeights(tap, uses);
+  LoadWeights(tap + 1, uses, spec_.rows);
+  for (int vec = 0; vec < spec_.vecs; ++vec) {
+    if (!spec_.is_masked(tap, vec)) EmitPairProducts(tap, vec, uses);
+  }
+  for (int vec = 0; vec < spec_.vecs; ++vec) {
+    if (!spec_.is_masked(tap, vec)) continue;
+    for (int single = tap; single <= tap + 1; ++single) {
+      LoadWeights(single, uses);
+      spec_.is_masked(single, vec) ? EmitMaskedProducts(single, vec, uses) : EmitProducts(single, vec, uses);
+    }
+  }
+}
+
+void WidthEmitter::EmitPairProducts(int tap, int vec, const std::vector<RowUse>& uses) {
+  const Xmm first = input(), second = second_input();
+  const Xbyak::RegExp from = VecAt(TapAt(tap), vec, 2);
+  a_.vmovups(first, a_.ptr[from]);
+  a_.vmovups(second, a_.ptr[from + vec_bytes()]);
+  a_.EvenLanes(even_inputs(), first, second);
+  AddProducts(even_inputs(), tap, vec, 0, uses);
+  a_.OddLanes(first, first, second);
+  AddProducts(first, tap + 1, vec, spec_.rows, uses);
 }
 
 // In masked lanes no product may ever arrive.

@@ -39,9 +39,10 @@ class WidthEmitter {
 
   void LoadHeldWeights(int count);
   void MaskHeldWeights();
-  // Of the input at hand, and of its second half (stride 2).
+  // Of the input at hand, of its second half (stride 2), of both halves' even lanes (pairs of taps).
   jit::Xmm input() const { return temp(num_weights_); }
   jit::Xmm second_input() const { return temp(num_weights_ + 1); }
+  jit::Xmm even_inputs() const { return temp(num_weights_ + 2); }
   void EmitTile();
   void EmitRow(const std::vector<RowUse>& uses);
   void EmitTap(int tap, const std::vector<RowUse>& uses);
@@ -50,7 +51,10 @@ class WidthEmitter {
   jit::Xmm Weight(const RowUse& use, int index, int tap) const;
   jit::Address MaskedWeightAt(int kernel_row, int tap, int vec) const;
   void EmitPrefetches();
-  void LoadWeights(int tap, const std::vector<RowUse>& uses);
+  void EmitTapPair(int tap, const std::vector<RowUse>& uses);
+  void EmitPairProducts(int tap, int vec, const std::vector<RowUse>& uses);
+  void AddProducts(const jit::Xmm& x, int tap, int vec, int first_weight, const std::vector<RowUse>& uses);
+  void LoadWeights(int tap, const std::vector<RowUse>& uses, int first_weight = 0);
   void LoadInputs(const jit::Xmm& x, int tap, int vec);
   void LoadMaskedInputs(const jit::Xmm& x, const jit::Xmm& second, int tap, int vec);
   jit::Address MaskAt(int tap, int vec, size_t offset) const;
@@ -72,7 +76,8 @@ class WidthEmitter {
   jit::Assembler& a_;
   const WidthSpec spec_;
   const bool holds_;       // all weights of the channel stay in registers
-  const int num_weights_;  // in registers: those, or one per output row in flight
+  const bool pairs_taps_;  // neighbouring taps take the even and the odd lanes of the same loads
+  const int num_weights_;  // in registers: all, or one per tap at hand and output row in flight
   jit::RegPool pool_;
   const jit::Reg64 row_, src_row_, dst_row_, weights_, tap_, tap_step_, vec_step_, masks_,
       rows_left_, lanes_, channels_left_, scratch_;
