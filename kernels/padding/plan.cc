@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/padding/stream_kernel.h"
 #include "kernels/reorder/copy_kernel.h"
 #include "kernels/store_choice.h"
 
@@ -22,6 +23,7 @@ using reorder::SpecOfRun;
 
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kChunkFloats = 4096;  // of the result in one unit of work
+constexpr int64_t kStreamChunks = 4;    // times as many for streams, whose first and last lines cost more
 
 // Floats of a border that one float at a time may be worth: mirrored in NCHW.
 constexpr int64_t kMaxMirrored = 16;
@@ -41,6 +43,14 @@ Result<Plan> Plan::Make(const PadProblem& problem, Isa isa, bool non_temporal) {
   std::fill_n(plan.partial_fill_.begin(), full_lanes, problem.desc.value);
   if (Status status = plan.GetKernels(isa, non_temporal); !status.ok()) return status;
   return plan;
+}
+
+// Rows of the result that follow each other without gaps, with narrow constant borders.
+bool Plan::Streams() const noexcept {
+  const PadDesc& desc = problem_.desc;
+  const int64_t widest = std::max(desc.pad.left, desc.pad.right) * lanes_;
+  return rows_together_ && problem_.dst.h == problem_.out.w * lanes_ && desc.mode == PadMode::kConstant &&
+         widest <= kMostStreamBorder && problem_.in.w * lanes_ >= kLeastStreamRun;
 }
 
 Status Plan::GetKernels(Isa isa, bool non_temporal) {
@@ -70,6 +80,13 @@ Status Plan::GetKernels(Isa isa, bool non_temporal) {
   if (status.ok() && non_temporal && rows_together_ && spec.run == 0 && row >= kLongRow) {
     spec.non_temporal = 1;
     status = get(spec, rows_past_caches_);
+  } else if (status.ok() && non_temporal && Streams()) {
+    Result<jit::KernelPtr> made = GetStreamKernel(
+        {static_cast<int32_t>(isa), static_cast<int32_t>(left), static_cast<int32_t>(right)});
+    if (made.ok()) stream_ = std::move(made).value();
+    status = made.status();
+    rows_per_chunk_ *= kStreamChunks;
+    chunks_ = (problem_.out.h + rows_per_chunk_ - 1) / rows_per_chunk_;
   } else if (status.ok() && non_temporal && rows_together_ && problem_.dst.h == problem_.out.w * lanes_) {
     CopySpec stage = SpecOfRun(isa, kLongRow, true);
     stage.run = 0;
@@ -100,13 +117,35 @@ void Plan::Run(const float* src, float* dst, bool in_place, Range units) const n
     place.image_is_there = in_place;
     const int64_t begin = chunk * rows_per_chunk_, end = std::min(begin + rows_per_chunk_, problem_.out.h);
     const int64_t floats = (end - begin) * problem_.dst.h;
-    if (stage_ && !in_place && floats >= reorder::kMinOpenRun && floats <= kChunkFloats) {
+    if (stream_ && !in_place && !place.partial) {
+      RunStream(place, begin, end);
+    } else if (stage_ && !in_place && floats >= reorder::kMinOpenRun && floats <= kChunkFloats) {
       RunStaged(place, begin, end);
     } else {
       RunRows(place, begin, end);
     }
   }
-  if (stage_ || rows_past_caches_) FinishStores();
+  if (stream_ || stage_ || rows_past_caches_) FinishStores();
+}
+
+void Plan::RunStream(const Place& place, int64_t begin, int64_t end) const noexcept {
+  constexpr int64_t kSeamFloats = 64;
+  alignas(64) float seam[kSeamFloats];
+  const int64_t top = problem_.desc.pad.top;
+  const int64_t first = std::clamp(top, begin, end), last = std::clamp(top + problem_.in.h, begin, end);
+  const auto row_at = [&](int64_t row) { return place.dst + row * problem_.dst.h; };
+  for (int64_t row = begin; row < first; ++row) FillRow(place, row_at(row), problem_.out.w);
+  if (first < last) {
+    const StreamArgs args{place.src + (first - top) * problem_.src.h,
+                          row_at(first),
+                          last - first,
+                          problem_.src.h * kFloat,
+                          problem_.in.w * lanes_ * kFloat,
+                          &problem_.desc.value,
+                          seam};
+    stream_->entry<StreamFunction>()(&args);
+  }
+  for (int64_t row = last; row < end; ++row) FillRow(place, row_at(row), problem_.out.w);
 }
 
 // The rows are finished in a buffer that lies like the result within a line. While it is written out, what the next

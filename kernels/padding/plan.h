@@ -2,8 +2,9 @@
 // (1 in NCHW, a block, all channels of NHWC).
 //
 // Rows of the image go through one copy kernel, a few rows per unit of work; where the border of a row is short it is
-// part of that kernel, so that a row is written once from left to right. For stores past the caches short rows are
-// finished in a buffer in L1 first, since incomplete lines would cost a read each. Wider borders, gaps between pixels,
+// part of that kernel, so that a row is written once from left to right. Past the caches, short rows without gaps are one
+// stream of lines (stream_kernel.h) or, with borders that are not constant, are finished in a buffer in L1 first, since
+// incomplete lines would cost a read each. Wider borders, gaps between pixels,
 // and the last block of a blocked layout when it is not full, go pixel by pixel.
 #ifndef RAFTER_KERNELS_PADDING_PLAN_H_
 #define RAFTER_KERNELS_PADDING_PLAN_H_
@@ -38,7 +39,9 @@ class Plan {
     bool image_is_there = false;
   };
 
+  bool Streams() const noexcept;
   Status GetKernels(Isa isa, bool non_temporal);
+  void RunStream(const Place& place, int64_t begin, int64_t end) const noexcept;
   void RunStaged(Place place, int64_t begin, int64_t end) const noexcept;
   Place PlaceOf(const float* src, float* dst, int64_t n, int64_t plane) const noexcept;
   void RunRows(const Place& place, int64_t begin, int64_t end) const noexcept;
@@ -56,7 +59,8 @@ class Plan {
   bool rows_together_ = false;    // pixels of a row follow each other on both sides
   bool sides_in_kernel_ = false;  // rows_ writes the border at the left and right too
   jit::KernelPtr rows_, rows_past_caches_, pixel_, partial_pixel_;
-  jit::KernelPtr stage_;  // copies finished rows past the caches; null: rows are stored where they belong
+  jit::KernelPtr stream_;  // rows without gaps past the caches, constant borders; null: not such rows
+  jit::KernelPtr stage_;   // copies finished rows past the caches; null: rows are stored where they belong
   std::array<float, 16> partial_fill_{};  // a pixel of the border in the last block
 };
 

@@ -9,6 +9,7 @@
 #include "kernels/padding/plan.h"
 #include "kernels/padding/problem.h"
 #include "kernels/padding/reference.h"
+#include "kernels/padding/stream_kernel.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/guarded_tensor.h"
 #include "tests/support/inline_threads.h"
@@ -89,6 +90,30 @@ TEST(Pad, WidthsOfTheBorder) {
         Check({mode, layout, {1, 3, 2, 90}, {1, 70, 0, 89}});
         Check({mode, layout, {1, 300, 3, 9}, {1, 2, 1, 0}});
       }
+    }
+  });
+}
+
+TEST(Pad, StreamKernelsCanBeEmitted) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    for (const int32_t border : {0, 1, padding::kMostStreamBorder}) {
+      const auto kernel = padding::GetStreamKernel({static_cast<int32_t>(isa), border, border});
+      ASSERT_TRUE(kernel.ok()) << kernel.status().message();
+    }
+  }
+}
+
+// Rows of NCHW that follow each other without gaps: streams, at every place within a line.
+TEST(Pad, RowsWithoutGaps) {
+  testing::ForEachIsa([&](Isa) {
+    for (const PadMode mode : {PadMode::kConstant, PadMode::kEdge}) {
+      for (int64_t w = 30; w < 150; w += w < 70 ? 1 : 13) {
+        for (const Padding& pad : {Padding{1, 1, 1, 1}, Padding{0, 0, 2, 3}, Padding{2, 16, 0, 16}, Padding{1, 0, 1, 0}}) {
+          Check({.mode = mode, .layout = Layout::kNchw, .in = {1, 3, 7, w}, .pad = pad});
+          Check({.mode = mode, .layout = Layout::kNchw, .in = {1, 2, 5, w}, .pad = pad, .guard = Guard::kAtStart});
+        }
+      }
+      Check({.mode = mode, .layout = Layout::kNchw, .in = {2, 2, 310, 113}, .pad = {3, 2, 1, 1}});  // several pieces
     }
   });
 }
