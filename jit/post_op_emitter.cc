@@ -43,4 +43,16 @@ void ApplyPostOp(Assembler& a, PostOpKind kind, std::span<const Xmm> values, con
   for (const Xmm& x : values) ApplyEltwise(a, function, {&x, 1}, temps, params);
 }
 
+uint64_t PostOpChain(const PostOps& ops) {
+  uint64_t chain = 0;
+  for (size_t i = 0; i < ops.size(); ++i) chain |= static_cast<uint64_t>(ops[i].kind) << (8 * i);
+  return chain;
+}
+
+std::string PostOpSuffix(uint64_t chain) {
+  std::string suffix;
+  ForEachPostOp(chain, [&](int, PostOpKind kind) { suffix += std::string("_") + PostOpName(kind); });
+  return suffix;
+}
+
 }  // namespace rafter::jit

@@ -7,7 +7,9 @@
 #define RAFTER_JIT_POST_OP_EMITTER_H_
 
 #include <array>
+#include <cstdint>
 #include <span>
+#include <string>
 
 #include "jit/assembler.h"
 #include "rafter/post_ops.h"
@@ -26,6 +28,33 @@ constexpr bool IsElementwise(PostOpKind kind) {
 // Applies `kind` to each register of `values`. `params` addresses two floats, alpha and beta.
 void ApplyPostOp(Assembler& a, PostOpKind kind, std::span<const Xmm> values, const PostOpTemps& temps,
                  const Xbyak::RegExp& params);
+
+// --- chains, as specifications of kernels hold them: PostOpKind, 8 bits each, the first operation lowest; 0 ends ---
+
+uint64_t PostOpChain(const PostOps& ops);
+// "_residual_relu": the end of kernels' names.
+std::string PostOpSuffix(uint64_t chain);
+
+// Calls visit(index, kind) for each operation.
+template <typename Visit>
+void ForEachPostOp(uint64_t chain, const Visit& visit) {
+  int op = 0;
+  for (; chain != 0; chain >>= 8, ++op) visit(op, static_cast<PostOpKind>(chain & 0xff));
+}
+
+// Applies a chain to each register of `values`. `params` holds the address of {alpha, beta} per operation; `scratch` is
+// destroyed. What reads tensors is left to the kernel: add_residual(index), scale_channels(index), in their places.
+template <typename AddResidual, typename ScaleChannels>
+void ApplyPostOps(Assembler& a, uint64_t chain, std::span<const Xmm> values, const PostOpTemps& temps,
+                  const Reg64& scratch, const Address& params, const AddResidual& add_residual,
+                  const ScaleChannels& scale_channels) {
+  ForEachPostOp(chain, [&](int op, PostOpKind kind) {
+    if (kind == PostOpKind::kResidualAdd) return add_residual(op);
+    if (kind == PostOpKind::kChannelScale) return scale_channels(op);
+    a.mov(scratch, params);
+    ApplyPostOp(a, kind, values, temps, scratch + op * 2 * static_cast<int>(sizeof(float)));
+  });
+}
 
 }  // namespace rafter::jit
 

@@ -15,6 +15,7 @@
 #include "kernels/conv/direct/direct.h"
 #include "kernels/conv/gemm/gemm.h"
 #include "kernels/conv/grouped/grouped.h"
+#include "kernels/conv/per_group.h"
 #include "kernels/conv/plan_measure.h"
 #include "kernels/conv/pointwise/pointwise.h"
 #include "kernels/conv/reference/reference.h"
@@ -43,10 +44,8 @@ constexpr ConvAlgorithm kAlgorithms[] = {
      winograd::MakePlanRow<winograd::kFourTwoName, winograd::kFourTwoTile>, true},
     {winograd::kTwoFourName, winograd::ConsiderRow<winograd::kTwoFourTile>,
      winograd::MakePlanRow<winograd::kTwoFourName, winograd::kTwoFourTile>, true},
-    {"pointwise+reorder", via_nhwc::ConsiderRow<pointwise::Consider>,
-     via_nhwc::MakePlanRow<pointwise::MakePlan>},
-    {"direct+reorder", via_nhwc::ConsiderRow<direct::Consider>,
-     via_nhwc::MakePlanRow<direct::MakePlan>},
+    {"pointwise+reorder", per_group::ConsiderRow<pointwise::Consider>, per_group::MakePlanRow<pointwise::MakePlan>},
+    {"direct+reorder", per_group::ConsiderRow<direct::Consider>, per_group::MakePlanRow<direct::MakePlan>},
     {"depthwise+reorder", via_nhwc::ConsiderRow<depthwise::Consider>,
      via_nhwc::MakePlanRow<depthwise::MakePlan>},
     {"splitk+reorder", via_nhwc::ConsiderRow<splitk::Consider>, via_nhwc::MakePlanRow<splitk::MakePlan>},

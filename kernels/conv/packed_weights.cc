@@ -26,7 +26,8 @@ bool IsKnown(uint32_t format) {
   constexpr PackedFormat kKnown[] = {PackedFormat::kPlain,        PackedFormat::kPanels,
                                      PackedFormat::kWidthwise,    PackedFormat::kDepthwise,
                                      PackedFormat::kSplitK,       PackedFormat::kGrouped,
-                                     PackedFormat::kGemm,         PackedFormat::kWinogradTwo,
+                                     PackedFormat::kGemm,         PackedFormat::kPanelsPerGroup,
+                                     PackedFormat::kWinogradTwo,
                                      PackedFormat::kWinogradFour, PackedFormat::kWinogradFourTwo,
                                      PackedFormat::kWinogradTwoFour};
   return std::find(std::begin(kKnown), std::end(kKnown), static_cast<PackedFormat>(format)) != std::end(kKnown);
@@ -40,7 +41,7 @@ Status CheckHeader(const PackedHeader& header, size_t total_bytes) {
                    ", allowed: " + std::to_string(PackedHeader{}.version));
   }
   if (!IsKnown(header.format)) {
-    return Damaged("format " + std::to_string(header.format) + " is unknown, allowed: 1 to 4, 6, 7, 9, 16 to 19");
+    return Damaged("format " + std::to_string(header.format) + " is unknown, allowed: 1 to 4, 6, 7, 9, 10, 16 to 19");
   }
   if (header.groups < 1 || header.ic_g < 1 || header.oc_g < 1 || header.kh < 1 || header.kw < 1) {
     return Damaged("a size in the header is not positive");

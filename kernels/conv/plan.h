@@ -30,6 +30,7 @@ struct PackedHeader {
 };
 enum class PackedFormat : uint32_t {
   kPlain = 1, kPanels = 2, kWidthwise = 3, kDepthwise = 4, kSplitK = 6, kGrouped = 7, kGemm = 9,
+  kPanelsPerGroup = 10,
   kWinogradTwo = 16, kWinogradFour = 17, kWinogradFourTwo = 18, kWinogradTwoFour = 19
 };
 inline constexpr size_t kPackedPayloadOffset = 128;  // a multiple of the cache line

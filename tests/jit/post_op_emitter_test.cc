@@ -156,5 +156,20 @@ TEST(PostOpEmitter, InfinityGivesTheLimit) {
   });
 }
 
+TEST(PostOpChain, HoldsTheOperationsInOrder) {
+  const PostOps ops = {PostOp::ResidualAdd(), PostOp::Relu(), PostOp::Clip(-1, 2)};
+  const uint64_t chain = PostOpChain(ops);
+  std::vector<PostOpKind> kinds;
+  ForEachPostOp(chain, [&](int op, PostOpKind kind) {
+    EXPECT_EQ(op, static_cast<int>(kinds.size()));
+    kinds.push_back(kind);
+  });
+  EXPECT_EQ(kinds, (std::vector<PostOpKind>{PostOpKind::kResidualAdd, PostOpKind::kRelu, PostOpKind::kClip}));
+  EXPECT_EQ(PostOpSuffix(chain), std::string("_") + PostOpName(kinds[0]) + "_" + PostOpName(kinds[1]) + "_" +
+                                     PostOpName(kinds[2]));
+  EXPECT_EQ(PostOpChain({}), 0U);
+  EXPECT_EQ(PostOpSuffix(0), "");
+}
+
 }  // namespace
 }  // namespace rafter::jit

@@ -33,11 +33,12 @@ class Chooser {
  private:
   void ChooseSegments(Blocking& b) const;
   void ChooseChannels(Blocking& b) const;
+  void LimitParked(Blocking& b) const;
   double TileCycles(const Blocking& b, int vecs) const;
   double GatherCycles(const Blocking& b) const;
   double InputBytes() const;
   double OutputBytes() const;
-  double TransferCycles() const;
+  double TransferCycles(const Blocking& b) const;
   double PredictUs(const Blocking& b) const;
 
   const ConvProblem& p_;
@@ -79,6 +80,17 @@ void Chooser::ChooseChannels(Blocking& b) const {
   }
 }
 
+// Sums that a block of channels parks between passes over one panel after another stay in their share of L2.
+void Chooser::LimitParked(Blocking& b) const {
+  if (!one_panel_ || b.pass >= length_) return;
+  const int64_t tile = kMaxVecs * isa_.vec_lanes(), tiles = CeilDiv(pixels_, tile);
+  const double tile_bytes = static_cast<double>(b.block_channels * tile) * sizeof(float);
+  const auto most = static_cast<int64_t>(static_cast<double>(machine_.l2_bytes) * kParkedL2Share / tile_bytes);
+  if (b.segment_pixels <= most * tile) return;
+  b.segment_pixels = CeilDiv(tiles, CeilDiv(tiles, std::max<int64_t>(1, most))) * tile;
+  b.segments = CeilDiv(pixels_, b.segment_pixels);
+}
+
 // Of one tile of pixels, over all channels and passes.
 double Chooser::TileCycles(const Blocking& b, int vecs) const {
   const int channels = TileChannels(isa_, vecs);
@@ -116,15 +128,20 @@ double Chooser::OutputBytes() const {
   return static_cast<double>(images_ * p_.oc_g) * static_cast<double>(pixels_) * sizeof(float);
 }
 
-// Beyond L2: inputs and outputs once; outputs are read before they are written.
-double Chooser::TransferCycles() const {
+// Beyond L2: inputs and outputs once, weights once per segment; outputs are read before they are written.
+double Chooser::TransferCycles(const Blocking& b) const {
   const double in = InputBytes(), out = OutputBytes();
-  if (in + out <= static_cast<double>(machine_.l2_bytes)) return 0;
-  const auto l3 = static_cast<double>(machine_.l3_bytes);
-  const double rate = in + out <= l3 * kNearL3Share ? machine_.l3_bytes_per_cycle
-                      : in + out <= l3              ? machine_.l3_bytes_per_cycle * kFarL3Rate
-                                                    : machine_.dram_bytes_per_cycle;
-  return (in + 2 * out) / rate * kExposedTransfer;
+  const auto l2 = static_cast<double>(machine_.l2_bytes), l3 = static_cast<double>(machine_.l3_bytes);
+  double weights = static_cast<double>(length_ * p_.oc_g) * sizeof(float);
+  weights = weights > l2 / 2 ? weights * static_cast<double>(images_ * b.segments) : 0;
+  double cycles = weights / machine_.l3_bytes_per_cycle;
+  if (in + out > l2) {
+    const double rate = in + out <= l3 * kNearL3Share ? machine_.l3_bytes_per_cycle
+                        : in + out <= l3              ? machine_.l3_bytes_per_cycle * kFarL3Rate
+                                                      : machine_.dram_bytes_per_cycle;
+    cycles += (in + 2 * out) / rate;
+  }
+  return cycles * kExposedTransfer;
 }
 
 double Chooser::PredictUs(const Blocking& b) const {
@@ -136,7 +153,7 @@ double Chooser::PredictUs(const Blocking& b) const {
   double cycles = static_cast<double>(wide) * TileCycles(b, kMaxVecs) + static_cast<double>(pairs) * TileCycles(b, 2);
   if (vectors == 1) cycles = TileCycles(b, 1);
   cycles += GatherCycles(b) * static_cast<double>(b.channel_parts);
-  cycles = cycles * static_cast<double>(images_) + TransferCycles();
+  cycles = cycles * static_cast<double>(images_) + TransferCycles(b);
   return cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
          (b.threads > 1 ? machine_.fork_join_us : 0);
 }
@@ -145,6 +162,7 @@ Blocking Chooser::Choose() {
   Blocking b;
   ChooseSegments(b);
   ChooseChannels(b);
+  LimitParked(b);
   if (InputBytes() + OutputBytes() > static_cast<double>(machine_.l2_bytes)) b.pixels_ahead = kPixelsAhead;
   b.predicted_us = PredictUs(b);
   return b;

@@ -26,10 +26,7 @@ std::string KernelName(const GemmSpec& spec) {
                                    {GemmSpec::kPartial, "_passes"}}) {
     if (spec.has(flag)) name += text;
   }
-  for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
-    name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
-  }
-  return name;
+  return name + jit::PostOpSuffix(spec.post_ops);
 }
 
 Result<jit::KernelPtr> GetGemmKernel(const GemmSpec& spec) {
@@ -224,18 +221,9 @@ void GemmEmitter::ApplyPostOps() {
   std::vector<Xmm> values;
   for (int i = 0; i < num_accs(); ++i) values.push_back(a_.vec(i));
   const jit::PostOpTemps temps = {temp(0), temp(1), temp(2), temp(3)};
-  int op = 0;
-  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
-    const auto kind = static_cast<PostOpKind>(ops & 0xff);
-    if (kind == PostOpKind::kResidualAdd) {
-      AddResidual(op);
-    } else if (kind == PostOpKind::kChannelScale) {
-      ApplyChannelScale(op);
-    } else {
-      a_.mov(scratch_, ARG(post_params));
-      jit::ApplyPostOp(a_, kind, values, temps, scratch_ + op * 2 * kFloat);
-    }
-  }
+  jit::ApplyPostOps(
+      a_, spec_.post_ops, values, temps, scratch_, ARG(post_params), [&](int op) { AddResidual(op); },
+      [&](int op) { ApplyChannelScale(op); });
 }
 
 void GemmEmitter::ApplyChannelScale(int op) {
@@ -300,16 +288,14 @@ void GemmEmitter::NextTile() {
   advance(offsetof(GemmArgs, dst), offsetof(GemmArgs, dst_repeat));
   a_.add(ARG(bias), spec_.ocs * kFloat);
   if (spec_.has(GemmSpec::kPartial)) a_.add(ARG(partial), num_accs() * a_.isa().vec_bytes);
-  size_t op = 0;
-  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
-    const auto kind = static_cast<PostOpKind>(ops & 0xff);
+  jit::ForEachPostOp(spec_.post_ops, [&](int op, PostOpKind kind) {
+    const size_t at = static_cast<size_t>(op) * sizeof(int64_t);
     if (kind == PostOpKind::kResidualAdd) {
-      advance(offsetof(GemmArgs, residual) + op * sizeof(float*),
-              offsetof(GemmArgs, residual_repeat) + op * sizeof(int64_t));
+      advance(offsetof(GemmArgs, residual) + at, offsetof(GemmArgs, residual_repeat) + at);
     } else if (kind == PostOpKind::kChannelScale) {
-      a_.add(arg(offsetof(GemmArgs, scale) + op * sizeof(float*)), spec_.ocs * kFloat);
+      a_.add(arg(offsetof(GemmArgs, scale) + at), spec_.ocs * kFloat);
     }
-  }
+  });
 }
 
 #undef ARG

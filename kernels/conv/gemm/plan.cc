@@ -106,9 +106,7 @@ Result<GemmFunction*> GemmPlan::Kernel(int vecs, int ocs, uint8_t flags) {
   spec.ocs = static_cast<uint8_t>(ocs);
   spec.flags = flags | (has_passes() ? GemmSpec::kPartial : 0);
   spec.unroll = spec.has(GemmSpec::kCareful) ? 1 : kUnroll;
-  for (size_t i = 0; i < problem_.desc.post_ops.size(); ++i) {
-    spec.post_ops |= static_cast<uint64_t>(problem_.desc.post_ops[i].kind) << (8 * i);
-  }
+  spec.post_ops = jit::PostOpChain(problem_.desc.post_ops);
   Result<jit::KernelPtr> kernel = GetGemmKernel(spec);
   if (!kernel.ok()) return kernel.status();
   if (kernel_name_.empty()) kernel_name_ = (*kernel)->name();

@@ -23,6 +23,9 @@ inline constexpr int64_t kMaxPass = 512;
 // Share of L2 for the weights of a block of channels then: the columns are read again for each block. 1024 to 512 at
 // 14x14 with 0.3 0.90 of the speed in NHWC, with 0.5 to 1.5 0.94 to 0.96; 1024 to 4096 0.84, 0.86, with 0.75 0.88.
 inline constexpr double kPlainWeightsL2Share = 0.75;
+// … and for sums that are parked between passes: 728 to 728 at 37x37 1.10 times the time in NHWC without a limit, 1.04;
+// 2048 to 1024 at 14x14 1.27 and 1.10.
+inline constexpr double kParkedL2Share = 0.25;
 // Prefetching: the same pixels of so many planes ahead; where the tensors do not fit L2, the pixels two tiles ahead, of
 // inputs and outputs (64 to 128 channels at 147x147: 0.62 of the speed in NHWC without, 0.90 with it).
 inline constexpr int64_t kPlanesAhead = 8, kPixelsAhead = 48;

@@ -40,10 +40,7 @@ std::string KernelName(const StripSpec& spec) {
   if (spec.skip_first + spec.skip_last > 0) {
     name += "_skip" + std::to_string(spec.skip_first) + "+" + std::to_string(spec.skip_last);
   }
-  for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
-    name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
-  }
-  return name;
+  return name + jit::PostOpSuffix(spec.post_ops);
 }
 
 Result<jit::KernelPtr> GetStripKernel(const StripSpec& spec) {

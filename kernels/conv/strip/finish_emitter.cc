@@ -84,18 +84,9 @@ void StripEmitter::ApplyPostOps() {
   for (const ResultVector& r : results_) values.push_back(result(r));
   jit::PostOpTemps temps;
   for (int i = 0; i < jit::kPostOpTemps; ++i) temps[i] = Xmm(values[0].getKind(), temp(i).getIdx());
-  int op = 0;
-  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
-    const auto kind = static_cast<PostOpKind>(ops & 0xff);
-    if (kind == PostOpKind::kResidualAdd) {
-      AddResidual(op);
-    } else if (kind == PostOpKind::kChannelScale) {
-      ApplyChannelScale(op);
-    } else {
-      a_.mov(scratch_, ARG(post_params));
-      jit::ApplyPostOp(a_, kind, values, temps, scratch_ + op * 2 * kFloat);
-    }
-  }
+  jit::ApplyPostOps(
+      a_, spec_.post_ops, values, temps, scratch_, ARG(post_params), [&](int op) { AddResidual(op); },
+      [&](int op) { ApplyChannelScale(op); });
 }
 
 void StripEmitter::ApplyChannelScale(int op) {
@@ -163,16 +154,14 @@ void StripEmitter::NextStrip() {
   advance(offsetof(StripArgs, weights), offsetof(StripArgs, weights_step));
   advance(offsetof(StripArgs, dst), offsetof(StripArgs, dst_step));
   advance(offsetof(StripArgs, bias), offsetof(StripArgs, bias_step));
-  int op = 0;
-  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
-    const size_t at = op * sizeof(int64_t);
-    const auto kind = static_cast<PostOpKind>(ops & 0xff);
+  jit::ForEachPostOp(spec_.post_ops, [&](int op, PostOpKind kind) {
+    const size_t at = static_cast<size_t>(op) * sizeof(int64_t);
     if (kind == PostOpKind::kResidualAdd) {
       advance(offsetof(StripArgs, residual) + at, offsetof(StripArgs, residual_step) + at);
     } else if (kind == PostOpKind::kChannelScale) {
       advance(offsetof(StripArgs, scale) + at, offsetof(StripArgs, bias_step));
     }
-  }
+  });
 }
 
 #undef ARG

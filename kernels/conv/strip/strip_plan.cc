@@ -253,10 +253,7 @@ Result<StripFunction*> StripPlan::Kernel(const PiecePlan& plan, int px, int64_t 
   spec.channels = static_cast<uint16_t>(piece.channels);
   spec.prefetch = plan.prefetch;
   spec.dst_px = problem_.dst.w * kFloat;
-  const PostOps& ops = problem_.desc.post_ops;
-  for (size_t i = 0; i < ops.size(); ++i) {
-    spec.post_ops |= static_cast<uint64_t>(ops[i].kind) << (8 * i);
-  }
+  spec.post_ops = jit::PostOpChain(problem_.desc.post_ops);
   Result<jit::KernelPtr> kernel = GetStripKernel(spec);
   if (!kernel.ok()) return kernel.status();
   kernels_.push_back(*kernel);

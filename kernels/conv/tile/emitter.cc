@@ -27,10 +27,7 @@ std::string KernelName(const TileSpec& spec) {
   if (spec.is_edge()) {
     name += "_edge" + std::to_string(spec.skip_first) + "+" + std::to_string(spec.skip_last);
   }
-  for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
-    name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
-  }
-  return name;
+  return name + jit::PostOpSuffix(spec.post_ops);
 }
 
 Result<jit::KernelPtr> GetTileKernel(const TileSpec& spec) {

@@ -43,18 +43,9 @@ void TileEmitter::ApplyPostOps() {
   std::vector<Xmm> values;
   for (int i = 0; i < num_accs(); ++i) values.push_back(a_.vec(i));
   const jit::PostOpTemps temps = {temp(0), temp(1), temp(2), temp(3)};
-  int op = 0;
-  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
-    const auto kind = static_cast<PostOpKind>(ops & 0xff);
-    if (kind == PostOpKind::kResidualAdd) {
-      AddResidual(op);
-    } else if (kind == PostOpKind::kChannelScale) {
-      ApplyChannelScale(op);
-    } else {
-      a_.mov(scratch_, ARG(post_params));
-      jit::ApplyPostOp(a_, kind, values, temps, scratch_ + op * 2 * static_cast<int>(sizeof(float)));
-    }
-  }
+  jit::ApplyPostOps(
+      a_, spec_.post_ops, values, temps, scratch_, ARG(post_params), [&](int op) { AddResidual(op); },
+      [&](int op) { ApplyChannelScale(op); });
 }
 
 void TileEmitter::ApplyChannelScale(int op) {
@@ -160,12 +151,11 @@ void TileEmitter::NextTile() {
   advance(offsetof(TileArgs, src), offsetof(TileArgs, src_tile));
   advance(offsetof(TileArgs, dst), offsetof(TileArgs, dst_tile));
   if (spec_.has_partial()) a_.add(ARG(partial), num_accs() * a_.isa().vec_bytes);
-  int op = 0;
-  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
-    if (static_cast<PostOpKind>(ops & 0xff) != PostOpKind::kResidualAdd) continue;
-    const size_t at = op * sizeof(int64_t);
+  jit::ForEachPostOp(spec_.post_ops, [&](int op, PostOpKind kind) {
+    if (kind != PostOpKind::kResidualAdd) return;
+    const size_t at = static_cast<size_t>(op) * sizeof(int64_t);
     advance(offsetof(TileArgs, residual) + at, offsetof(TileArgs, residual_tile) + at);
-  }
+  });
 }
 
 #undef ARG

@@ -146,9 +146,7 @@ TileSpec TilePlan::SpecOf(const ChannelRun& run) const {
   if (HasPieces(geometry_)) spec.flags |= TileSpec::kPieces;
   if (blocking_.streams && StoresWholeLines()) spec.flags |= TileSpec::kStream;
   if (blocking_.channel_blocks_per_pass < edge_.blocks) spec.flags |= TileSpec::kPartial;
-  for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
-    spec.post_ops |= static_cast<uint64_t>(geometry_.post_ops[i].kind) << (8 * i);
-  }
+  spec.post_ops = jit::PostOpChain(geometry_.post_ops);
   return spec;
 }
 

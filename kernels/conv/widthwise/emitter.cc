@@ -37,10 +37,7 @@ std::string KernelName(const WidthSpec& spec) {
     name += (i == 0 ? "_" : "") +
             std::string(1, "iflmn"[std::min<uint64_t>(spec.tap_codes >> (4 * i) & 15, 4)]);
   }
-  for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
-    name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
-  }
-  return name;
+  return name + jit::PostOpSuffix(spec.post_ops);
 }
 
 Result<jit::KernelPtr> GetWidthKernel(const WidthSpec& spec) {

@@ -134,9 +134,7 @@ Result<WidthFunction*> WidthPlan::Kernel(const Column& column, int ocs, int rows
   if (column.tail_lanes > 0) spec.flags |= WidthSpec::kTail;
   if (rows > 1) spec.row_distance = static_cast<uint8_t>(geometry_.row_distance());
   SetLoops(column, spec);
-  for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
-    spec.post_ops |= static_cast<uint64_t>(geometry_.post_ops[i].kind) << (8 * i);
-  }
+  spec.post_ops = jit::PostOpChain(geometry_.post_ops);
   Result<jit::KernelPtr> kernel = GetWidthKernel(spec);
   if (!kernel.ok()) return kernel.status();
   // The largest interior tile does most of the work.

@@ -58,18 +58,9 @@ void WidthEmitter::ApplyPostOps() {
   std::vector<Xmm> values;
   for (int i = 0; i < num_accs(); ++i) values.push_back(a_.vec(i));
   const jit::PostOpTemps temps = {temp(0), temp(1), temp(2), temp(3)};
-  int op = 0;
-  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
-    const auto kind = static_cast<PostOpKind>(ops & 0xff);
-    if (kind == PostOpKind::kResidualAdd) {
-      AddResidual(op);
-    } else if (kind == PostOpKind::kChannelScale) {
-      ApplyChannelScale(op);
-    } else {
-      a_.mov(scratch_, ARG(post_params));
-      jit::ApplyPostOp(a_, kind, values, temps, scratch_ + op * 2 * kFloat);
-    }
-  }
+  jit::ApplyPostOps(
+      a_, spec_.post_ops, values, temps, scratch_, ARG(post_params), [&](int op) { AddResidual(op); },
+      [&](int op) { ApplyChannelScale(op); });
 }
 
 void WidthEmitter::ApplyChannelScale(int op) {
@@ -151,12 +142,11 @@ void WidthEmitter::NextTile() {
   advance(offsetof(WidthArgs, src), offsetof(WidthArgs, src_repeat));
   advance(offsetof(WidthArgs, dst), offsetof(WidthArgs, dst_repeat));
   if (spec_.has(WidthSpec::kPartial)) a_.add(ARG(partial), num_accs() * a_.isa().vec_bytes);
-  int op = 0;
-  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
-    if (static_cast<PostOpKind>(ops & 0xff) != PostOpKind::kResidualAdd) continue;
-    const size_t i = op * sizeof(int64_t);
+  jit::ForEachPostOp(spec_.post_ops, [&](int op, PostOpKind kind) {
+    if (kind != PostOpKind::kResidualAdd) return;
+    const size_t i = static_cast<size_t>(op) * sizeof(int64_t);
     advance(offsetof(WidthArgs, residual) + i, offsetof(WidthArgs, residual_repeat) + i);
-  }
+  });
 }
 
 #undef ARG
