@@ -108,7 +108,8 @@ TEST(Pad, RowsWithoutGaps) {
   testing::ForEachIsa([&](Isa) {
     for (const PadMode mode : {PadMode::kConstant, PadMode::kEdge}) {
       for (int64_t w = 30; w < 150; w += w < 70 ? 1 : 13) {
-        for (const Padding& pad : {Padding{1, 1, 1, 1}, Padding{0, 0, 2, 3}, Padding{2, 16, 0, 16}, Padding{1, 0, 1, 0}}) {
+        for (const Padding& pad :
+             {Padding{1, 1, 1, 1}, Padding{0, 0, 2, 3}, Padding{2, 16, 0, 16}, Padding{1, 0, 1, 0}}) {
           Check({.mode = mode, .layout = Layout::kNchw, .in = {1, 3, 7, w}, .pad = pad});
           Check({.mode = mode, .layout = Layout::kNchw, .in = {1, 2, 5, w}, .pad = pad, .guard = Guard::kAtStart});
         }
