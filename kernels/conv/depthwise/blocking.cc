@@ -205,7 +205,7 @@ bool ChooseHeld(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
   if (IsLarge(g, machine)) {
     b.streams = Streams(g, info.vec_bytes, machine);
     b.prefetch = b.streams ? ChannelSpec::kNextTile : 2;
-    const bool far = g.dst.column * kFloat >= kFarStreamedBytes;
+    const bool far = g.dst.column * kFloat % kFarStreamedBytes == 0;
     if (b.streams) b.columns[1] = std::min(b.columns[1], far ? kMaxFarStreamedColumns : kMaxStreamedColumns);
     most = b.streams ? 1 : kLargeHeldRows;
   } else if (info.num_vecs > kFewRegisters || g.taps() < kLeastHeldTaps ||

@@ -109,9 +109,9 @@ double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const Machi
       tiles * (holds ? kWidthHeldTileCycles : kWidthTileCycles) +
       rows * row_vecs * (static_cast<double>(g.taps()) * tap + kWidthVectorCycles) +
       rows * masked * static_cast<double>(g.kh) * (holds ? kWidthHeldMaskCycles : kWidthMaskCycles);
+  // Beyond L3 this kernel falls short of what is said here, as all that write to NCHW do: the others no less.
   const double bytes = TensorBytes(g);
-  const bool large = bytes > kLargeL3Share * static_cast<double>(machine.l3_bytes);
-  const double memory = bytes * CyclesPerByte(bytes, machine) * (large ? kWidthLargeTraffic : 1);
+  const double memory = bytes * std::min(CyclesPerByte(bytes, machine), kFarL3Traffic / machine.l3_bytes_per_cycle);
   return work + std::max(0.0, memory - kHiddenShare * work);
 }
 

@@ -42,7 +42,8 @@ inline constexpr double kPrefetchL2Share = 0.5;
 // time stores past the caches slowly: lines are written in more pieces than can be collected (128@147 5842).
 inline constexpr double kLargeL3Share = 0.2, kStreamL3Share = 0.125;
 // For the same reason tiles that do so are at most so wide: 1x7 64@202 4732 us with 8 columns,
-// 1600 with 6; where pixels lie far apart 256@74 2286 with 6 columns, 1033 with 4 (64@147 1063 and 1314).
+// 1600 with 6; where columns lie at a multiple of kFarStreamedBytes 256@74 2286 with 6 columns,
+// 1033 with 4 (64@147 1063 and 1314, 9x1 32@202 739 and 1050).
 inline constexpr int kMaxStreamedColumns = 6, kMaxFarStreamedColumns = 4;
 inline constexpr int64_t kFarStreamedBytes = 1024;
 // Output rows per block of large tensors whose outputs stay in the caches: 728@37 531 us with 2 rows, 401 with 32.
@@ -117,13 +118,12 @@ inline constexpr double kHiddenShare = 0.6, kNearL3Share = 0.08, kNearL3Traffic 
 inline constexpr double kCrowdedCycles = 0.1, kStagedCycles = 0.09;
 // The width kernel, in cycles: per tap and vector, per load beyond so many for each FMA, per tap where lanes are
 // picked (stride 2), per tap where all lanes are masked, per output vector, per tile, per masked tap of a row; Held:
-// with all weights in registers. Tensors beyond L3 move so many times slower than in NHWC, where outputs are stored
-// past the caches.
+// with all weights in registers.
 inline constexpr double kWidthTapCycles = 0.6, kWidthHeldTapCycles = 0.5, kWidthLoadCycles = 0.9;
 inline constexpr double kWidthPickCycles = 0.25;
 inline constexpr double kWidthFreeLoads = 0.6, kWidthMaskedCycles = 2, kWidthVectorCycles = 1.5;
 inline constexpr double kWidthTileCycles = 100, kWidthHeldTileCycles = 40;
-inline constexpr double kWidthMaskCycles = 0.6, kWidthHeldMaskCycles = 0.3, kWidthLargeTraffic = 2;
+inline constexpr double kWidthMaskCycles = 0.6, kWidthHeldMaskCycles = 0.3;
 
 }  // namespace rafter::depthwise
 
