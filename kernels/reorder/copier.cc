@@ -365,8 +365,8 @@ void Copier::TransposeToPlanes(const ChannelRun& run, int64_t pixels, const floa
 // Through a buffer in the first-level cache, from which each plane gets its pixels in one stretch: single lines on many
 // planes reach a third of the bandwidth only. The rows of pixels are read in an order that no hardware prefetcher
 // follows, and not at all while the buffer is written out: the next piece comes to the second-level cache then, three
-// groups of pixels ahead go to the first. A tensor of 51 MB in NHWC becomes NCHW at 0.65 to 0.8 of the bandwidth of a copy,
-// at 0.37 without prefetches (Zen 3).
+// groups of pixels ahead go to the first. A tensor of 51 MB in NHWC becomes NCHW at 0.65 to 0.8 of the bandwidth of a
+// copy, at 0.37 without prefetches (Zen 3).
 void Copier::TransposeStaged(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
                              const float* next) const noexcept {
   constexpr int64_t kGroupsAhead = 3, kRowsAtOnce = 8;
