@@ -2,10 +2,10 @@
 // (1 in NCHW, a block, all channels of NHWC).
 //
 // Rows of the image go through one copy kernel, a few rows per unit of work; where the border of a row is short it is
-// part of that kernel, so that a row is written once from left to right. Past the caches, short rows without gaps are one
-// stream of lines (stream_kernel.h) or, with borders that are not constant, are finished in a buffer in L1 first, since
-// incomplete lines would cost a read each. Wider borders, gaps between pixels,
-// and the last block of a blocked layout when it is not full, go pixel by pixel.
+// part of that kernel, so that a row is written once from left to right. Past the caches, short rows without gaps are
+// one stream of lines (stream_kernel.h) or, with borders that are not constant, are finished in a buffer in L1 first,
+// since incomplete lines would cost a read each. Wider borders, gaps between pixels, and the last block of a blocked
+// layout when it is not full, go pixel by pixel.
 #ifndef RAFTER_KERNELS_PADDING_PLAN_H_
 #define RAFTER_KERNELS_PADDING_PLAN_H_
 
