@@ -157,8 +157,12 @@ void Copier::ChoosePieces(int64_t wished_pixels, bool staged) noexcept {
     }
     case Way::kPlanar: {
       const int64_t lanes = TogetherIn(src_.layout, shape_.c);
-      pixels = std::max<int64_t>(1, kPieceFloats / lanes);
-      piece_periods = std::max<int64_t>(1, kPieceFloats / std::max<int64_t>(1, lanes * std::min(pixels, shape_.w)));
+      // More where enough are left to share: each piece is a call.
+      constexpr int64_t kPiecesToShare = 12, kMostPieceFloats = 16 * kPieceFloats;
+      const int64_t floats = std::clamp(shape_.n * shape_.h * shape_.w * BlocksOf(src_.layout, shape_.c) * lanes /
+                                            kPiecesToShare, kPieceFloats, kMostPieceFloats);
+      pixels = std::max<int64_t>(1, floats / lanes);
+      piece_periods = std::max<int64_t>(1, floats / std::max<int64_t>(1, lanes * std::min(pixels, shape_.w)));
       break;
     }
     case Way::kPixelWise:
