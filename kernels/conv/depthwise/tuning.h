@@ -103,8 +103,9 @@ inline constexpr double kWidthL1Share = 0.75;
 // Rows that it prefetches ahead: 1, 2, 4 or 8. Zen 3, us with 4 and 8: 56@266 5256 and 4761, 64@147 512 and 484,
 // 144@56 129 and 126.
 inline constexpr int kRowsAhead = 8;
-// Model (prediction.cc), fitted to medians of the benchmark on Zen 3, whose host is busy or not: of 87 layers in NHWC
-// 55 are predicted within 15 % of the median, and 74 no further from the range between minimum and median.
+// Model (prediction.cc), fitted to medians of the benchmark on Zen 3, whose host is busy or not: within 15 % of the
+// median lie 46 to 55 of 85 layers in NHWC, run by run, and half of 90 in NCHW; large tensors in NCHW take 2 to 5
+// times what is predicted, by every algorithm.
 // Chains of a tile overlap with those of the next vector: as if there were so many times more of them.
 inline constexpr double kOverlap = 1.5;
 // Time over that of the FMAs: of tiles that go down, of two rows (the first and the last input row feed one output row
