@@ -244,6 +244,8 @@ Blocking Chooser::Choose() {
   b.across =
       tiles >= kAcrossTiles && InputBytes(1, g_.out.w) <= static_cast<double>(machine_.l1d_bytes);
   ChooseThreads(b);
+  const double out = static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * sizeof(float);
+  b.prefetches_output = out > static_cast<double>(machine_.l2_bytes * kPrefetchedL2Times);
   b.predicted_us = PredictUs(b);
   return b;
 }

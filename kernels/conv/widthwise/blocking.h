@@ -21,6 +21,7 @@ struct Blocking {
   int64_t channels_per_pass = 1;  // input channels
   bool across = false;  // one call for the tiles of a row beside each other, instead of for those
                         // below each other
+  bool prefetches_output = false;
   bool staged = false;  // inputs of a strip are copied first (stage.h)
   int threads = 1;
   double predicted_us = 0;

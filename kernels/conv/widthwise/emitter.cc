@@ -13,6 +13,12 @@ namespace rafter::widthwise {
 
 #define ARG(field) arg(offsetof(WidthArgs, field))
 
+namespace {
+
+constexpr int kLineBytes = 64;
+
+}  // namespace
+
 std::string KernelName(const WidthSpec& spec) {
   std::string name = std::string("width_f32_") + IsaName(spec.isa) + "_" +
                      std::to_string(spec.vecs) + "v_oc" + std::to_string(spec.ocs) + "_rows" +
@@ -32,10 +38,11 @@ std::string KernelName(const WidthSpec& spec) {
     if (spec.has(flag)) name += text;
   }
   if (!spec.has(WidthSpec::kWhole)) name += "_loop";
+  if (spec.tiles_ahead > 0) name += "_ahead";
   for (int i = 0; i < spec.columns && spec.has(WidthSpec::kEdge);
        ++i) {  // inside, first, last, masked, none
     name += (i == 0 ? "_" : "") +
-            std::string(1, "iflmn"[std::min<uint64_t>(spec.tap_codes >> (4 * i) & 15, 4)]);
+            std::string(1, "iflmn"[std::min<uint32_t>(spec.tap_codes >> (4 * i) & 15, 4)]);
   }
   return name + jit::PostOpSuffix(spec.post_ops);
 }
@@ -74,6 +81,7 @@ void WidthEmitter::Emit() {
   a_.EnterKernel();
   a_.L(next_tile);
   LoadConstants();
+  if (spec_.tiles_ahead > 0) PrefetchOutput();
   StartSums();
   a_.cmp(ARG(has_taps), 0);
   a_.jz(finish, a_.T_NEAR);
@@ -92,6 +100,21 @@ void WidthEmitter::LoadConstants() {
   if (!spec_.has(WidthSpec::kTable)) a_.mov(column_step_, ARG(src_column));
   if (spec_.rows > 1) a_.mov(row_back_, ARG(weights_row));
   if (spec_.has(WidthSpec::kShift)) a_.mov(shift_, ARG(src_shift));
+}
+
+// Lines of large outputs come in time only when they are asked for early: each channel has its own pages.
+void WidthEmitter::PrefetchOutput() {
+  const Reg64 &row = src_column_, &at = src_;  // free before the sums
+  a_.imul(row, ARG(dst_repeat), static_cast<int>(spec_.tiles_ahead));
+  a_.add(row, ARG(dst));
+  for (int r = 0; r < spec_.rows; ++r) {
+    if (r > 0) a_.add(row, ARG(dst_row));
+    a_.mov(at, row);
+    for (int o = 0; o < spec_.ocs; ++o) {
+      if (o > 0) a_.add(at, ARG(dst_channel));
+      for (int byte = 0; byte < spec_.vecs * a_.isa().vec_bytes; byte += kLineBytes) a_.prefetchw(a_.ptr[at + byte]);
+    }
+  }
 }
 
 void WidthEmitter::StartSums() {

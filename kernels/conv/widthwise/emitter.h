@@ -38,6 +38,7 @@ class WidthEmitter {
 
   // --- the sum (emitter.cc) ---
   void LoadConstants();
+  void PrefetchOutput();
   void StartSums();
   void EmitInputRows();
   void EmitRowsBefore();

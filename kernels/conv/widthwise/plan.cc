@@ -4,6 +4,7 @@
 
 #include "jit/isa.h"
 #include "kernels/conv/widthwise/emitter.h"
+#include "kernels/conv/widthwise/tuning.h"
 #include "kernels/conv/widthwise/width_plan.h"
 #include "kernels/conv/widthwise/widthwise.h"
 
@@ -116,7 +117,7 @@ void WidthPlan::SetLoops(const Column& column, WidthSpec& spec) const {
   if (!column.is_edge()) return;
   spec.flags |= WidthSpec::kEdge;
   for (int i = 0; i < spec.columns; ++i) {
-    const uint64_t code = row_cut_.codes[static_cast<size_t>(column.codes + i)] & 15u;
+    const uint32_t code = row_cut_.codes[static_cast<size_t>(column.codes + i)] & 15u;
     spec.tap_codes |= code << (4 * i);
   }
 }
@@ -133,6 +134,7 @@ Result<WidthFunction*> WidthPlan::Kernel(const Column& column, int ocs, int rows
   if (blocking_.channels_per_pass < geometry_.ic_g) spec.flags |= WidthSpec::kPartial;
   if (column.tail_lanes > 0) spec.flags |= WidthSpec::kTail;
   if (rows > 1) spec.row_distance = static_cast<uint8_t>(geometry_.row_distance());
+  spec.tiles_ahead = blocking_.prefetches_output ? kTilesAhead : 0;
   SetLoops(column, spec);
   spec.post_ops = jit::PostOpChain(geometry_.post_ops);
   Result<jit::KernelPtr> kernel = GetWidthKernel(spec);

@@ -38,8 +38,9 @@ struct WidthSpec {
   uint8_t columns;       // kernel columns written out, 0: a loop over them
   uint8_t unroll;        // taps of the line per pass of its loop
   uint8_t flags;         // below
-  uint64_t tap_codes;  // edge kernels with `columns`: TapCode per kernel column, 4 bits each, first
+  uint32_t tap_codes;  // edge kernels with `columns`: TapCode per kernel column, 4 bits each, first
                        // one lowest
+  uint32_t tiles_ahead;  // outputs of the tile so many repeats later are prefetched; 0: none
   uint64_t post_ops;   // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
   static constexpr uint8_t kEdge =

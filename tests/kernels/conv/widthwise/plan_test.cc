@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/random_desc.h"
@@ -205,6 +206,28 @@ TEST(Widthwise, RefusesWithAReason) {
     desc.src.layout = Layout::kNchw, desc.dst.layout = Layout::kNchw16c;
     EXPECT_NE(refusal(desc).find("dst is not NCHW"), std::string::npos) << refusal(desc);
   });
+}
+
+// Large outputs are prefetched: of tiles beside and below each other, and behind the last one.
+TEST(Widthwise, LargeOutputs) {
+  const MachineModel real = CurrentMachineModel();
+  MachineModel small = real;
+  small.l2_bytes = 256;
+  SetMachineModel(small);
+  ForEachIsa([](Isa) {
+    for (const int64_t kernel : {1, 3}) {
+      for (const int64_t width : {13, 70, 250}) {
+        ConvDesc desc;
+        desc.ic = 5, desc.oc = 11, desc.in = {9, width}, desc.kernel = {kernel, kernel};
+        desc.pad = {kernel / 2, kernel / 2, kernel / 2, kernel / 2};
+        desc.src.layout = desc.dst.layout = Layout::kNchw;
+        EXPECT_TRUE(ConvTester(desc).Algorithm("widthwise").Threads(2).Run()) << kernel << " width " << width;
+        desc.stride = {2, 2};
+        EXPECT_TRUE(ConvTester(desc).Algorithm("widthwise").Run()) << kernel << " width " << width;
+      }
+    }
+  });
+  SetMachineModel(real);
 }
 
 }  // namespace
