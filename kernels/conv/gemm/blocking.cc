@@ -94,12 +94,13 @@ void Chooser::LimitParked(Blocking& b) const {
 // Of one tile of pixels, over all channels and passes.
 double Chooser::TileCycles(const Blocking& b, int vecs) const {
   const int channels = TileChannels(isa_, vecs);
+  const bool in_l1 = b.pass * kMaxVecs * isa_.vec_bytes <= machine_.l1d_bytes * 3 / 4;
   const double passes = static_cast<double>(CeilDiv(length_, b.pass));
   const auto tile = [&](int ocs) {
     const double fma = static_cast<double>(vecs * ocs) / machine_.fma_pipes;
     const double loads = static_cast<double>(vecs + ocs) / machine_.load_ports;
     const double step = std::max({fma, loads, static_cast<double>(machine_.fma_latency)}) +
-                        kLoadCycles * static_cast<double>(vecs + ocs);
+                        kLoadCycles * static_cast<double>(vecs + ocs) + (in_l1 ? 0 : kFarPanelCycles);
     return static_cast<double>(length_) * step + passes * kTileCycles +
            vecs * ocs * (kAccumulatorCycles + kParkCycles * 2 * (passes - 1));
   };
