@@ -34,8 +34,8 @@ inline constexpr int64_t kMaxSegmentPixels = 480;
 // Segments per thread, at least, where they are not too short: evens out what the threads get.
 inline constexpr int64_t kItemsPerThread = 4, kLeastTiles = 4;
 
-// The cost model (Zen 3, AVX2), in cycles: per load of a k, even where it hides behind FMAs; per k of a panel that comes
-// from L2; per tile and pass; per accumulator: zeroing, bias and store; parking and fetching a sum; per call.
+// The cost model (Zen 3, AVX2), in cycles: per load of a k, even where it hides behind FMAs; per k of a panel from L2;
+// per tile and pass; per accumulator: zeroing, bias and store; parking and fetching a sum; per call.
 inline constexpr double kLoadCycles = 0.2, kFarPanelCycles = 0.4, kTileCycles = 15, kAccumulatorCycles = 1.5,
                         kParkCycles = 2, kCallCycles = 40;
 // Gathering: per float copied as it lies, per float of every second pixel or more, per run of pixels of a row.
