@@ -165,14 +165,17 @@ class ChannelPlan final : public Plan {
     return static_cast<size_t>(std::find(row_counts_.begin(), row_counts_.end(), row_taps) - row_counts_.begin());
   }
 
+  // Columns from tap to tap of windows with `cols` columns of taps inside the image. A single one has no dilation: in a
+  // bundle it is the step from window to window that counts.
+  int64_t TapStep(int64_t cols) const noexcept { return cols == 1 ? 1 : problem_.w.dilation; }
+
   // Outputs that one turn of a kernel computes together, 1: none. Those that read the fewest columns for the segment,
   // whose last bundle may repeat some.
   int64_t BundleOf(const Part& part, int64_t rows, const Segment& segment) const noexcept {
     const int64_t cols = segment.taps.end - segment.taps.begin, stride = problem_.w.stride;
-    const bool neighbours = problem_.w.dilation == 1 || cols == 1;
     const bool windows = stride <= kMostBundleStride && cols <= kMostCols && rows <= kMostBakedRows &&
                          cols <= stride * kMostLive;
-    if (!neighbours || !windows || part.spec.tail == Tail::kLanes) return 1;
+    if (TapStep(cols) != 1 || !windows || part.spec.tail == Tail::kLanes) return 1;
     // Several vectors of a pixel make one window work enough. From memory pixel after pixel is 10 to 20 % faster.
     if (problem_.layout() == Layout::kNhwc && (cols <= stride || StoresPastCaches(bytes_, CurrentMachineModel()))) {
       return 1;
@@ -250,7 +253,7 @@ class ChannelPlan final : public Plan {
     args.output_rows = rows.end - rows.begin;
     args.src_row_step = high.stride * problem_.src.h * kFloat, args.dst_row_step = problem_.dst.h * kFloat;
     args.dst_output_step = problem_.dst.w * kFloat;
-    args.row_step = high.dilation * problem_.src.h * kFloat, args.col_step = wide.dilation * problem_.src.w * kFloat;
+    args.row_step = high.dilation * problem_.src.h * kFloat;
     args.tail_lanes = p.channels % lanes;
     args.mask = kMasks + 32 - (p.spec.tail == Tail::kLanes ? args.tail_lanes : p.channels % 32);
     args.groups = p.groups, args.src_group_step = p.src_step * kFloat, args.dst_group_step = p.dst_step * kFloat;
@@ -265,6 +268,7 @@ class ChannelPlan final : public Plan {
       args.src = image + (columns.begin * wide.stride - wide.pad_begin + columns.taps.begin * wide.dilation) *
                              problem_.src.w;
       args.rows = segment.taps, args.cols = columns.taps.end - columns.taps.begin;
+      args.col_step = TapStep(args.cols) * problem_.src.w * kFloat;
       if (args.row_step == args.cols * args.col_step) {  // to loops, rows that follow each other are one
         args.cols *= args.rows;
         args.rows = 1;

@@ -214,7 +214,7 @@ class PlanePlan final : public Plan {
     args_.row_step = h.dilation * problem_.src.h * kFloat;
     args_.divisor = static_cast<float>(DivisorTaps(problem_.desc, h, 0)) *
                     static_cast<float>(DivisorTaps(problem_.desc, w, 0));
-    begin_ = (rows.begin * h.dilation - h.pad_begin) * problem_.src.h + columns.begin - w.pad_begin;
+    begin_ = (rows.begin * h.dilation - h.pad_begin) * problem_.src.h + columns.begin * w.dilation - w.pad_begin;
     if (args_.row_step == args_.count * kFloat) {  // rows that follow each other are one
       args_.count *= args_.rows;
       args_.rows = 1;

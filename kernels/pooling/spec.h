@@ -64,7 +64,7 @@ struct ChannelArgs {
   int64_t rows, cols;           // of taps, at least 1
   int64_t src_step, dst_step;   // bytes from output to output, or from bundle to bundle
   int64_t dst_output_step;      // bytes from output to output of a bundle
-  int64_t row_step, col_step;   // bytes from tap to tap
+  int64_t row_step, col_step;   // bytes from tap to tap; col_step of a bundle: from column to column, whatever cols is
   const int32_t* mask;          // kLanes: a vector; kZero: a group of vectors; -1 where a channel is
   int64_t tail_lanes;           // kLanes
   float divisor;                // averages

@@ -14,6 +14,7 @@
 #include "tests/support/for_each_isa.h"
 #include "tests/support/guarded_buffer.h"
 #include "tests/support/inline_threads.h"
+#include "tests/support/random_desc.h"
 #include "tests/support/random_tensor.h"
 
 namespace rafter {
@@ -132,6 +133,70 @@ TEST(Pooling, Slices) {
         desc.dst = {layout, DenseStrides(layout, wide + block, desc.in.h + 8, desc.in.w + 9)};
         Check(desc);
       }
+    }
+  });
+}
+
+void CheckInEveryLayout(PoolingDesc desc, Guard guard) {
+  for (const Layout layout : kLayouts) {
+    desc.src.layout = desc.dst.layout = layout;
+    Check(desc, guard);
+  }
+}
+
+// Dilated windows along the row, along the column and both ways, many of which hold one column or row of taps: those of
+// a kernel of 1, and those that padding cuts to it.
+void CheckDilated(PoolingKind kind, int64_t extent, int64_t in, int64_t stride, int64_t dilation) {
+  for (int64_t pad = 0; pad <= 4; ++pad) {
+    if (dilation * (extent - 1) >= in + 2 * pad) continue;
+    for (PoolingDesc desc : {Window(kind, {5, in}, {2, extent}, {1, stride}, {1, pad, 1, pad}),
+                             Window(kind, {in, 5}, {extent, 2}, {stride, 1}, {pad, 1, pad, 1}),
+                             Window(kind, {in, in}, {extent, extent}, {stride, stride}, {pad, pad, pad, pad})}) {
+      desc.dilation = {dilation, dilation}, desc.c = 11;
+      CheckInEveryLayout(desc, pad % 2 == 0 ? Guard::kAtEnd : Guard::kAtStart);
+    }
+  }
+}
+
+TEST(Pooling, DilatedWindowsOfOneColumnOrRow) {
+  testing::ForEachIsa([&](Isa) {
+    for (const PoolingKind kind : {PoolingKind::kMax, PoolingKind::kAverage}) {
+      for (const int64_t extent : {1, 2, 3, 4}) {
+        for (const int64_t in : {1, 2, 3, 9}) {
+          for (const int64_t stride : {1, 2}) {
+            for (const int64_t dilation : {2, 3}) CheckDilated(kind, extent, in, stride, dilation);
+          }
+        }
+      }
+    }
+  });
+}
+
+PoolingDesc RandomWindow(testing::Random& random) {
+  const auto flip = [&] { return random.Between(0, 1) == 1; };
+  const auto pair = [&](int64_t low, int64_t high) {
+    const int64_t h = testing::Skewed(random, low, high);
+    return Size2{h, testing::Skewed(random, low, high)};
+  };
+  PoolingDesc desc{.kind = flip() ? PoolingKind::kMax : PoolingKind::kAverage};
+  desc.n = random.Between(1, 2), desc.c = testing::Skewed(random, 1, 70);
+  desc.in = pair(1, 24), desc.kernel = pair(1, 5), desc.stride = pair(1, 3), desc.dilation = pair(1, 3);
+  const Size2 before = pair(0, 4), after = pair(0, 4);
+  desc.pad = {before.h, before.w, after.h, after.w};
+  desc.ceil_mode = flip();
+  desc.count_include_pad = desc.kind == PoolingKind::kAverage && flip();
+  desc.src.layout = desc.dst.layout = kLayouts[random.Between(0, 3)];
+  if (flip()) desc.src.strides = testing::RandomSlice(random, desc.src.layout, desc.c, desc.in.h, desc.in.w);
+  return desc;
+}
+
+TEST(Pooling, RandomWindows) {
+  testing::ForEachIsa([&](Isa) {
+    testing::Random random(20);
+    for (int i = 0; i < 4000; ++i) {
+      const PoolingDesc desc = RandomWindow(random);
+      if (!Validate(desc).ok()) continue;  // windows beyond the padded image
+      Check(desc, i % 2 == 0 ? Guard::kAtEnd : Guard::kAtStart);
     }
   });
 }
