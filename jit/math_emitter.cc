@@ -78,7 +78,7 @@ void MathEmitter::Reduce(Group x, const Reduction& by) {
 }
 
 void MathEmitter::Exp(Group x) {
-  // One exponent less, so that 2^128 is in reach and results below 2^-125 become zero; the polynomial makes up for it.
+  // One exponent less, so that 2^128 is in reach and results below 2^-125.5 become zero; the polynomial makes up.
   Reduce(x, {.low = -87.6f, .high = 88.8f, .factor = 2, .bias = 126, .two_parts = true});
   a_.vmovups(shared(), a_.constant(2.0f));
   for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(temp(x, 1, i), x[i], shared());

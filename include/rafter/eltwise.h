@@ -12,7 +12,7 @@
 //
 // NaN: every operation gives NaN for a NaN input, in every lane: ReLU, clip, min and max too (kMin and kMax: if either
 // side is NaN). log and sqrt of negative numbers are NaN. Errors of the transcendental functions against exact
-// arithmetic are at most 4 ULP or at most 1e-7 absolute: table in docs/operators.md. exp is zero below 2^-126.
+// arithmetic are at most 4 ULP or at most 1e-7 absolute: table in docs/operators.md. exp is zero below 2^-125.5.
 // The result of an element depends on nothing but its inputs: not on threads, layout, position, alignment.
 #ifndef RAFTER_ELTWISE_H_
 #define RAFTER_ELTWISE_H_
