@@ -9,35 +9,35 @@ namespace {
 
 using dnnl::algorithm;
 
-struct Eltwise {
+struct EltwiseArguments {
   algorithm kind = algorithm::undef;
   float alpha = 0, beta = 0;
 };
 
 // Nothing for binary operations and for those that this oneDNN lacks.
-std::optional<Eltwise> EltwiseOf(const PostOp& op) {
+std::optional<EltwiseArguments> EltwiseOf(const PostOp& op) {
   switch (op.kind) {
     case PostOpKind::kRelu:
-      return Eltwise{algorithm::eltwise_relu, 0, 0};
+      return EltwiseArguments{algorithm::eltwise_relu, 0, 0};
     case PostOpKind::kLeakyRelu:
-      return Eltwise{algorithm::eltwise_relu, op.alpha, 0};
+      return EltwiseArguments{algorithm::eltwise_relu, op.alpha, 0};
     case PostOpKind::kClip:
-      return Eltwise{algorithm::eltwise_clip, op.alpha, op.beta};
+      return EltwiseArguments{algorithm::eltwise_clip, op.alpha, op.beta};
     case PostOpKind::kSigmoid:
-      return Eltwise{algorithm::eltwise_logistic, 0, 0};
+      return EltwiseArguments{algorithm::eltwise_logistic, 0, 0};
     case PostOpKind::kSwish:
-      return Eltwise{algorithm::eltwise_swish, op.alpha, 0};
+      return EltwiseArguments{algorithm::eltwise_swish, op.alpha, 0};
     case PostOpKind::kTanh:
-      return Eltwise{algorithm::eltwise_tanh, 0, 0};
+      return EltwiseArguments{algorithm::eltwise_tanh, 0, 0};
     case PostOpKind::kGelu:
-      return Eltwise{algorithm::eltwise_gelu_erf, 0, 0};
+      return EltwiseArguments{algorithm::eltwise_gelu_erf, 0, 0};
     case PostOpKind::kElu:
-      return Eltwise{algorithm::eltwise_elu, op.alpha, 0};
+      return EltwiseArguments{algorithm::eltwise_elu, op.alpha, 0};
 #if DNNL_VERSION_MAJOR >= 3
     case PostOpKind::kHardSwish:
-      return Eltwise{algorithm::eltwise_hardswish, 1.0f / 6, 0.5f};
+      return EltwiseArguments{algorithm::eltwise_hardswish, 1.0f / 6, 0.5f};
     case PostOpKind::kHardSigmoid:
-      return Eltwise{algorithm::eltwise_hardsigmoid, op.alpha, op.beta};
+      return EltwiseArguments{algorithm::eltwise_hardsigmoid, op.alpha, op.beta};
 #endif
     default:
       return std::nullopt;

@@ -6,12 +6,11 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/sizes.h"
 #include "roofline/wall_clock.h"
 
 namespace rafter::bench {
 namespace {
-
-constexpr size_t kLineBytes = 64;
 
 // Reads a word of every line; the sum keeps the compiler from leaving it out.
 uint64_t TouchLines(std::span<const uint64_t> words) {

@@ -23,7 +23,7 @@
 namespace rafter::bench {
 namespace {
 
-constexpr double kCreationBudgetUs = 200e3;
+constexpr double kConvCreationBudgetUs = 200e3;
 
 class Measurement {
  public:
@@ -89,7 +89,7 @@ class Measurement {
     conv_options.plan = options_.planning;
     std::vector<double> times_us;
     double total_us = 0;
-    for (int i = 0; i < std::max(options_.creations, 1) && total_us < kCreationBudgetUs; ++i) {
+    for (int i = 0; i < std::max(options_.creations, 1) && total_us < kConvCreationBudgetUs; ++i) {
       conv_.reset();
       ClearKernelCache();
       const double start = watch_->NowUs();

@@ -5,3 +5,4 @@ add_executable(rafter_gbench
   ${CMAKE_CURRENT_LIST_DIR}/gbench_operators.cc ${CMAKE_CURRENT_LIST_DIR}/gbench_threads.cc)
 target_link_libraries(rafter_gbench PRIVATE rafter_internal rafter_bench rafter_roofline
                       benchmark::benchmark)
+rafter_unity_build(rafter_gbench)

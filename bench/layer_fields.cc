@@ -10,14 +10,14 @@ namespace {
 constexpr int64_t kLargest = int64_t{1} << 31;
 constexpr size_t kMostDimensions = 8;
 
+}  // namespace
+
 std::optional<int64_t> ReadNumber(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > kLargest) return std::nullopt;
   return value;
 }
-
-}  // namespace
 
 Result<Fields> Fields::Parse(std::string_view text) {
   Fields fields;

@@ -37,6 +37,8 @@ class Fields {
 
 using Shape = std::vector<int64_t>;
 
+// A whole number of 0 to 2^31; nothing when malformed.
+std::optional<int64_t> ReadNumber(std::string_view text);
 // Numbers of at least `least`, separated; at most 8. Nothing when malformed.
 std::optional<Shape> ReadShape(std::string_view text, char separator, int64_t least);
 double Elements(const Shape& shape);

@@ -8,12 +8,11 @@
 #include "bench/descriptor.h"
 #include "bench/layer_fields.h"
 #include "kernels/cost/conv_cost.h"
+#include "kernels/sizes.h"
 #include "rafter/cost.h"
 
 namespace rafter::bench {
 namespace {
-
-constexpr double kFloat = sizeof(float);
 
 struct ElementRule {
   std::string_view name;

@@ -10,7 +10,7 @@
 namespace rafter::bench {
 namespace {
 
-constexpr std::string_view kNames[] = {"eltwise", "binary", "pool", "concat", "pad", "reorder", "softmax", "scratch"};
+constexpr std::string_view kKinds[] = {"eltwise", "binary", "pool", "concat", "pad", "reorder", "softmax", "scratch"};
 
 std::vector<std::string> Split(std::string_view text, char separator) {
   std::vector<std::string> parts;
@@ -249,7 +249,7 @@ Result<OpCase> ParseSoftmax(const std::vector<std::string>& parts) {
 }
 
 Result<OpCase> ParseScratch(const std::vector<std::string>& parts) {
-  constexpr int64_t kLargest = int64_t{1} << 32;
+  constexpr int64_t kMostBytes = int64_t{1} << 32;
   if (parts.size() != 2 || parts[1].empty()) return Wrong(parts[0], "scratch:BYTES, e.g. scratch:8M");
   std::string digits = parts[1];
   int shift = 0;
@@ -257,7 +257,7 @@ Result<OpCase> ParseScratch(const std::vector<std::string>& parts) {
   if (digits.back() == 'M') shift = 20;
   if (shift > 0) digits.pop_back();
   const Result<int64_t> count = ParseCount(digits);
-  if (!count.ok() || *count < 1 || *count > (kLargest >> shift)) return Wrong(parts[1], "1 to 4096M, also in K");
+  if (!count.ok() || *count < 1 || *count > (kMostBytes >> shift)) return Wrong(parts[1], "1 to 4096M, also in K");
   OpCase result;
   result.desc = ScratchDesc{*count << shift};
   return result;
@@ -267,7 +267,7 @@ Result<OpCase> ParseScratch(const std::vector<std::string>& parts) {
 
 bool LooksLikeOp(std::string_view text) noexcept {
   const std::string_view name = text.substr(0, text.find(':'));
-  return name.size() < text.size() && std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  return name.size() < text.size() && std::find(std::begin(kKinds), std::end(kKinds), name) != std::end(kKinds);
 }
 
 Result<OpCase> ParseOp(std::string_view text) {

@@ -14,13 +14,13 @@
 namespace rafter::bench {
 namespace {
 
-constexpr double kCreationBudgetUs = 100e3;
+constexpr double kOpCreationBudgetUs = 100e3;
 
 // With an empty code cache each time, as for convolutions.
 Status TimeCreation(OpWork& work, Stopwatch& watch, int creations, CaseResult& result) {
   std::vector<double> times_us;
   double total_us = 0;
-  for (int i = 0; i < std::max(creations, 1) && total_us < kCreationBudgetUs; ++i) {
+  for (int i = 0; i < std::max(creations, 1) && total_us < kOpCreationBudgetUs; ++i) {
     ClearKernelCache();
     const double start = watch.NowUs();
     if (Status status = work.Create(); !status.ok()) return status;

@@ -16,13 +16,12 @@
 #include "kernels/pooling/reference.h"
 #include "kernels/reorder/problem.h"
 #include "kernels/reorder/reference.h"
+#include "kernels/sizes.h"
 #include "kernels/softmax/problem.h"
 #include "kernels/tensor_shape.h"
 
 namespace rafter::bench {
 namespace {
-
-constexpr double kFloat = sizeof(float);
 
 int64_t FloatsOf(Layout layout, const TensorShape& s) {
   return SpanOf({nullptr, layout, DenseStrides(layout, s.c, s.h, s.w), s});

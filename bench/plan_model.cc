@@ -9,6 +9,7 @@
 
 #include "jit/isa.h"
 #include "kernels/conv/dispatch.h"
+#include "kernels/sizes.h"
 #include "rafter/cost.h"
 
 namespace rafter::bench {
@@ -33,8 +34,6 @@ double ExposedShare(std::string_view algorithm) {
   }
   return 1;
 }
-
-int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 class WhatIf {
  public:

@@ -21,11 +21,11 @@ std::string Quote(const std::string& text) {
   return quoted + '"';
 }
 
-std::string Number(double value) {
+std::string NumberCell(double value) {
   return std::isfinite(value) ? fmt::format("{:.6g}", value) : "";
 }
 // Counts of FLOPs and bytes: all digits.
-std::string Whole(double value) { return std::isfinite(value) ? fmt::format("{:.0f}", value) : ""; }
+std::string WholeCell(double value) { return std::isfinite(value) ? fmt::format("{:.0f}", value) : ""; }
 
 constexpr const char* kVersusColumns[] = {"library", "version",   "implementation", "layout",
                                           "time_us", "create_us", "speedup",        "ci_low",
@@ -38,8 +38,8 @@ void AppendVersus(const std::optional<VersusResult>& versus, std::vector<std::st
   }
   for (const std::string& text :
        {versus->library, versus->version, versus->implementation, versus->layout,
-        Number(versus->time_us), Number(versus->create_us), Number(versus->speedup),
-        Number(versus->ci_low), Number(versus->ci_high), versus->verdict}) {
+        NumberCell(versus->time_us), NumberCell(versus->create_us), NumberCell(versus->speedup),
+        NumberCell(versus->ci_low), NumberCell(versus->ci_high), versus->verdict}) {
     cells.push_back(text);
   }
 }
@@ -76,16 +76,16 @@ std::vector<std::string> Cells(const CaseResult& result, size_t columns) {
   const TimeStats& time = result.time;
   const bool has_bound = result.bound_us > 0;
   for (const std::string& text :
-       {result.algorithm, result.kernel, Number(time.median), Number(time.min), Number(time.p10),
-        Number(time.p90), Number(time.ci_low), Number(time.ci_high), std::to_string(time.samples),
-        std::to_string(time.discarded), Number(result.create_us), Whole(result.flops_valid),
-        Whole(result.flops_nominal), Whole(result.bytes), Number(result.gflops),
-        result.gb_per_s > 0 ? Number(result.gb_per_s) : std::string(),
-        has_bound ? Number(result.bound_us) : std::string(), result.binding,
-        has_bound ? Number(result.efficiency) : std::string(),
-        has_bound ? Number(result.peak_gflops) : std::string(),
-        std::string(result.disturbed ? "1" : "0"), result.own ? Whole(result.own->flops) : std::string(),
-        result.own && result.own->bound_us > 0 ? Number(result.own->bound_us) : std::string()}) {
+       {result.algorithm, result.kernel, NumberCell(time.median), NumberCell(time.min), NumberCell(time.p10),
+        NumberCell(time.p90), NumberCell(time.ci_low), NumberCell(time.ci_high), std::to_string(time.samples),
+        std::to_string(time.discarded), NumberCell(result.create_us), WholeCell(result.flops_valid),
+        WholeCell(result.flops_nominal), WholeCell(result.bytes), NumberCell(result.gflops),
+        result.gb_per_s > 0 ? NumberCell(result.gb_per_s) : std::string(),
+        has_bound ? NumberCell(result.bound_us) : std::string(), result.binding,
+        has_bound ? NumberCell(result.efficiency) : std::string(),
+        has_bound ? NumberCell(result.peak_gflops) : std::string(),
+        std::string(result.disturbed ? "1" : "0"), result.own ? WholeCell(result.own->flops) : std::string(),
+        result.own && result.own->bound_us > 0 ? NumberCell(result.own->bound_us) : std::string()}) {
     cells.push_back(text);
   }
   AppendVersus(result.vs_same, cells);

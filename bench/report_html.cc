@@ -31,7 +31,7 @@ Json Rounded(double value) {
   return std::round(value * scale) / scale;
 }
 
-Json VersusJson(const VersusResult& versus) {
+Json VersusView(const VersusResult& versus) {
   return {{"speedup", Rounded(versus.speedup)},      {"ci_low", Rounded(versus.ci_low)},
           {"ci_high", Rounded(versus.ci_high)},      {"verdict", versus.verdict},
           {"implementation", versus.implementation}, {"layout", versus.layout}};
@@ -56,8 +56,8 @@ void AddMeasurements(const CaseResult& result, Json& json) {
   for (const Loss& loss : result.losses) {
     json["losses"].push_back({{"name", loss.name}, {"us", Rounded(loss.us)}, {"why", loss.why}});
   }
-  if (result.vs_same) json["same"] = VersusJson(*result.vs_same);
-  if (result.vs_best) json["best"] = VersusJson(*result.vs_best);
+  if (result.vs_same) json["same"] = VersusView(*result.vs_same);
+  if (result.vs_best) json["best"] = VersusView(*result.vs_best);
 }
 
 Json CaseJson(const CaseResult& result) {
@@ -86,7 +86,7 @@ Json ViewJson(const RooflineView& view) {
   return json;
 }
 
-std::string Baseline(const Report& report) {
+std::string BaselineName(const Report& report) {
   for (const CaseResult& result : report.cases) {
     if (result.vs_best) return result.vs_best->library + " " + result.vs_best->version;
   }
@@ -105,7 +105,7 @@ void AddSweep(const Report& report, Json& data) {
 Json DataJson(const Report& report, const RooflinePlot& plot) {
   std::set<int> threads;
   std::set<std::string> modes;
-  Json data = {{"complete", report.complete}, {"baseline", Baseline(report)}};
+  Json data = {{"complete", report.complete}, {"baseline", BaselineName(report)}};
   data["colors"] = Json::object();
   data["cases"] = Json::array();
   for (const CaseResult& result : report.cases) {
@@ -182,7 +182,7 @@ std::string Headline(const Report& report, const RooflinePlot& plot) {
   if (summary.efficiency.cases > 0) {
     text += fmt::format(", geomean {:.1f} % of the bound", summary.efficiency.geomean * 100);
   }
-  if (const std::string baseline = Baseline(report); summary.speedup_best && !baseline.empty()) {
+  if (const std::string baseline = BaselineName(report); summary.speedup_best && !baseline.empty()) {
     text += fmt::format(", {:.3f} times as fast as {}", summary.speedup_best->geomean, baseline);
   }
   return EscapeXml(text);

@@ -11,12 +11,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json TimeJson(const TimeStats& time) {
-  return {{"median", Number(time.median)}, {"min", Number(time.min)},
-          {"p10", Number(time.p10)},       {"p90", Number(time.p90)},
-          {"ci_low", Number(time.ci_low)}, {"ci_high", Number(time.ci_high)},
+  return {{"median", NumberJson(time.median)}, {"min", NumberJson(time.min)},
+          {"p10", NumberJson(time.p10)},       {"p90", NumberJson(time.p90)},
+          {"ci_low", NumberJson(time.ci_low)}, {"ci_high", NumberJson(time.ci_high)},
           {"samples", time.samples},       {"discarded", time.discarded},
           {"inner", time.inner},           {"noisy", time.noisy}};
 }
@@ -26,18 +26,18 @@ Json VersusJson(const VersusResult& versus) {
           {"version", versus.version},
           {"implementation", versus.implementation},
           {"layout", versus.layout},
-          {"time_us", Number(versus.time_us)},
-          {"create_us", Number(versus.create_us)},
-          {"speedup", Number(versus.speedup)},
-          {"ci_low", Number(versus.ci_low)},
-          {"ci_high", Number(versus.ci_high)},
+          {"time_us", NumberJson(versus.time_us)},
+          {"create_us", NumberJson(versus.create_us)},
+          {"speedup", NumberJson(versus.speedup)},
+          {"ci_low", NumberJson(versus.ci_low)},
+          {"ci_high", NumberJson(versus.ci_high)},
           {"verdict", versus.verdict}};
 }
 
 Json SpeedupJson(const std::optional<SpeedupSummary>& speedup) {
   if (!speedup) return nullptr;
-  return {{"geomean", Number(speedup->geomean)},
-          {"min", Number(speedup->min)},
+  return {{"geomean", NumberJson(speedup->geomean)},
+          {"min", NumberJson(speedup->min)},
           {"wins", speedup->wins},
           {"ties", speedup->ties},
           {"losses", speedup->losses}};
@@ -46,9 +46,9 @@ Json SpeedupJson(const std::optional<SpeedupSummary>& speedup) {
 Json SummaryJson(const Summary& summary) {
   const bool any = summary.efficiency.cases > 0;
   Json json;
-  json["efficiency"] = {{"geomean", any ? Number(summary.efficiency.geomean) : Json(nullptr)},
-                        {"p10", any ? Number(summary.efficiency.p10) : Json(nullptr)},
-                        {"min", any ? Number(summary.efficiency.min) : Json(nullptr)},
+  json["efficiency"] = {{"geomean", any ? NumberJson(summary.efficiency.geomean) : Json(nullptr)},
+                        {"p10", any ? NumberJson(summary.efficiency.p10) : Json(nullptr)},
+                        {"min", any ? NumberJson(summary.efficiency.min) : Json(nullptr)},
                         {"cases", summary.efficiency.cases}};
   json["small"] = {{"cases", summary.small.cases}, {"within", summary.small.within}};
   json["speedup_same"] = SpeedupJson(summary.speedup_same);
@@ -61,11 +61,11 @@ Json SummaryJson(const Summary& summary) {
 Json ModelJson(const CaseResult& result) {
   Json losses = Json::array();
   for (const Loss& loss : result.losses) {
-    losses.push_back({{"name", loss.name}, {"us", Number(loss.us)}, {"why", loss.why}});
+    losses.push_back({{"name", loss.name}, {"us", NumberJson(loss.us)}, {"why", loss.why}});
   }
-  return {{"us", Number(result.model_us)},
+  return {{"us", NumberJson(result.model_us)},
           {"losses", std::move(losses)},
-          {"unexplained_us", Number(result.time.median - result.model_us)}};
+          {"unexplained_us", NumberJson(result.time.median - result.model_us)}};
 }
 
 Json CliffJson(const Cliff& cliff) {
@@ -73,7 +73,7 @@ Json CliffJson(const Cliff& cliff) {
           {"from", cliff.from},
           {"to", cliff.to},
           {"case", cliff.case_index},
-          {"ratio", Number(cliff.ratio)},
+          {"ratio", NumberJson(cliff.ratio)},
           {"cause", cliff.cause},
           {"text", cliff.text}};
 }
@@ -82,32 +82,32 @@ Json CliffJson(const Cliff& cliff) {
 void AppendMeasurements(const CaseResult& result, Json& json) {
   const bool has_bound = result.bound_us > 0;
   json["time_us"] = TimeJson(result.time);
-  json["create_us"] = Number(result.create_us);
-  json["flops_valid"] = Number(result.flops_valid);
-  json["flops_nominal"] = Number(result.flops_nominal);
-  json["bytes"] = Number(result.bytes);
-  json["gflops"] = Number(result.gflops);
-  if (result.gb_per_s > 0) json["gb_per_s"] = Number(result.gb_per_s);
-  json["bound_us"] = has_bound ? Number(result.bound_us) : Json(nullptr);
+  json["create_us"] = NumberJson(result.create_us);
+  json["flops_valid"] = NumberJson(result.flops_valid);
+  json["flops_nominal"] = NumberJson(result.flops_nominal);
+  json["bytes"] = NumberJson(result.bytes);
+  json["gflops"] = NumberJson(result.gflops);
+  if (result.gb_per_s > 0) json["gb_per_s"] = NumberJson(result.gb_per_s);
+  json["bound_us"] = has_bound ? NumberJson(result.bound_us) : Json(nullptr);
   json["binding"] = result.binding.empty() ? Json(nullptr) : Json(result.binding);
-  json["peak"] = {{"gflops", has_bound ? Number(result.peak_gflops) : Json(nullptr)},
+  json["peak"] = {{"gflops", has_bound ? NumberJson(result.peak_gflops) : Json(nullptr)},
                   {"source", result.disturbed ? "day" : "beside"},
                   {"disturbed", result.disturbed}};
   if (result.own) {
     const bool known = result.own->bound_us > 0;
-    json["algorithm_bound"] = {{"flops", Number(result.own->flops)},
-                               {"bytes", Number(result.own->bytes)},
-                               {"intermediate_bytes", Number(result.own->intermediate_bytes)},
-                               {"gflops", Number(result.own->gflops)},
-                               {"bound_us", known ? Number(result.own->bound_us) : Json(nullptr)},
+    json["algorithm_bound"] = {{"flops", NumberJson(result.own->flops)},
+                               {"bytes", NumberJson(result.own->bytes)},
+                               {"intermediate_bytes", NumberJson(result.own->intermediate_bytes)},
+                               {"gflops", NumberJson(result.own->gflops)},
+                               {"bound_us", known ? NumberJson(result.own->bound_us) : Json(nullptr)},
                                {"binding", known ? Json(result.own->binding) : Json(nullptr)}};
   }
-  json["efficiency"] = has_bound ? Number(result.efficiency) : Json(nullptr);
+  json["efficiency"] = has_bound ? NumberJson(result.efficiency) : Json(nullptr);
   if (result.model_us > 0) json["model"] = ModelJson(result);
-  json["busy_cpus"] = result.busy_cpus < 0 ? Json(nullptr) : Number(result.busy_cpus);
+  json["busy_cpus"] = result.busy_cpus < 0 ? Json(nullptr) : NumberJson(result.busy_cpus);
   json["verified"] = {{"outputs", result.verified_outputs},
-                      {"max_error", Number(result.max_error)}};
-  json["noise_floor"] = Number(result.noise_floor);
+                      {"max_error", NumberJson(result.max_error)}};
+  json["noise_floor"] = NumberJson(result.noise_floor);
   json["vs_same"] = result.vs_same ? VersusJson(*result.vs_same) : Json(nullptr);
   json["vs_best"] = result.vs_best ? VersusJson(*result.vs_best) : Json(nullptr);
   if (!result.vs_error.empty()) json["vs_error"] = result.vs_error;

@@ -4,20 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
+#include "bench/layer_fields.h"
 #include "rafter/cost.h"
 
 namespace rafter::bench {
 namespace {
 
-constexpr std::string_view kNames[] = {"mb", "g",  "ic", "oc", "ih", "iw",   "kh",     "kw",     "sh",  "sw",
-                                       "ph", "pw", "dh", "dw", "c",  "size", "kernel", "stride", "pad", "dilation"};
-constexpr int64_t kLargestValue = int64_t{1} << 31;
+constexpr std::string_view kSweptFields[] = {"mb", "g",  "ic", "oc", "ih", "iw", "kh",   "kw",     "sh",     "sw",
+                                             "ph", "pw", "dh", "dw", "c",  "size", "kernel", "stride", "pad",
+                                             "dilation"};
 constexpr size_t kMostValues = 4096;
 
 Status Wrong(std::string_view text, std::string_view allowed) {
@@ -26,16 +26,8 @@ Status Wrong(std::string_view text, std::string_view allowed) {
 
 std::string AllNames() {
   std::string names;
-  for (const std::string_view name : kNames) names += fmt::format("{}{}", names.empty() ? "" : " ", name);
+  for (const std::string_view name : kSweptFields) names += fmt::format("{}{}", names.empty() ? "" : " ", name);
   return names;
-}
-
-std::optional<int64_t> ReadNumber(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (value < 0 || value > kLargestValue) return std::nullopt;
-  return value;
 }
 
 // "7", "16:256:16" or "16:1024:*2".
@@ -190,7 +182,9 @@ Result<Sweep> ParseSweep(std::string_view text, bool zip) {
     if (more) rest.remove_prefix(comma + 1);
     if (const size_t equals = piece.find('='); equals != std::string_view::npos) {
       const std::string_view name = piece.substr(0, equals);
-      if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) return Wrong(name, AllNames());
+      if (std::find(std::begin(kSweptFields), std::end(kSweptFields), name) == std::end(kSweptFields)) {
+        return Wrong(name, AllNames());
+      }
       sweep.axes.push_back({std::string(name), {}});
       piece.remove_prefix(equals + 1);
     }

@@ -8,10 +8,11 @@
 #include <new>
 #include <utility>
 
+#include "kernels/sizes.h"
+
 namespace rafter::bench {
 namespace {
 
-constexpr size_t kLineBytes = 64;
 constexpr size_t kHugePageBytes = size_t{2} << 20;
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace rafter::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kAccuracyExamples =
     "Examples:\n"
     "  rafter accuracy                               3x3 at 14x14, 16 to 512 channels\n"
     "  rafter accuracy --channels 64,256 --scale 100\n"
@@ -105,7 +105,7 @@ Result<int> RunAccuracy(const Options& options) {
 void AddAccuracyCommand(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("accuracy", "Measure rounding errors of the algorithms against double precision");
-  command->footer(kExamples);
+  command->footer(kAccuracyExamples);
   auto options = std::make_shared<Options>();
   const auto value = [&](const char* name, std::string& text, const char* help) {
     command->add_option(name, text, help)->type_name("VALUE")->capture_default_str();

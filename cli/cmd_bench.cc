@@ -21,7 +21,7 @@
 namespace rafter::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kBenchExamples =
     "Examples:\n"
     "  rafter bench mb1ic64ih56oc64oh56kh3ph1\n"
     "  rafter bench @resnet_50 --mb 1 --vs onednn\n"
@@ -108,7 +108,7 @@ void AddOptions(CLI::App& command, BenchOptions& options) {
 
 void AddBenchCommand(CLI::App& app, Action& action, char** arguments) {
   CLI::App* command = app.add_subcommand("bench", "Measure convolutions against their bounds");
-  command->footer(kExamples);
+  command->footer(kBenchExamples);
   auto options = std::make_shared<BenchOptions>();
   AddOptions(*command, *options);
   command->callback([&action, options, arguments] {

@@ -14,7 +14,7 @@
 namespace rafter::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kCompareExamples =
     "Examples:\n"
     "  rafter compare before.json after.json\n"
     "  rafter compare before.json after.json --fail-above 3%    exit code 3: a case became slower, 4: cannot tell\n"
@@ -62,7 +62,7 @@ Result<int> RunCompare(const CompareOptions& options) {
 
 void AddCompareCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("compare", "Compare two stored runs, with a gate for scripts");
-  command->footer(kExamples);
+  command->footer(kCompareExamples);
   auto options = std::make_shared<CompareOptions>();
   command->add_option("a", options->a, "The run before")->type_name("A.json");
   command->add_option("b", options->b, "The run after")->type_name("B.json");

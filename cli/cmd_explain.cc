@@ -21,7 +21,7 @@
 namespace rafter::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kExplainExamples =
     "Examples:\n"
     "  rafter explain mb1ic64ih56oc64oh56kh3ph1\n"
     "  rafter explain mb1ic64ih56oc64oh56kh3ph1 --post-ops residual_add+relu --layout nchw16c\n"
@@ -143,7 +143,7 @@ void AddOptions(CLI::App& command, ExplainOptions& options) {
 void AddExplainCommand(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("explain", "Explain the choice of a kernel, its cost and its bound");
-  command->footer(kExamples);
+  command->footer(kExplainExamples);
   auto options = std::make_shared<ExplainOptions>();
   AddOptions(*command, *options);
   command->callback([&action, options] { action = [options] { return RunExplain(*options); }; });

@@ -21,7 +21,7 @@
 namespace rafter::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kInfoExamples =
     "Examples:\n"
     "  rafter info                     processor, limits and roofs (measured once a day)\n"
     "  rafter info --no-measure        only what is known already\n"
@@ -80,7 +80,7 @@ Result<int> RunInfo(const InfoOptions& options) {
 
 void AddInfoCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("info", "Show the machine, its limits and its roofs");
-  command->footer(kExamples);
+  command->footer(kInfoExamples);
   auto options = std::make_shared<InfoOptions>();
   command->add_flag("--json", options->json, "JSON instead of text");
   command->add_flag("--remeasure", options->remeasure, "Measure the roofs anew");

@@ -22,7 +22,7 @@
 namespace rafter::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kListExamples =
     "Examples:\n"
     "  rafter list\n"
     "  rafter list --json";
@@ -91,7 +91,7 @@ nlohmann::ordered_json ToJson(const Names& names) {
 void AddListCommand(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("list", "List suites, algorithms, post-ops, layouts, instruction sets");
-  command->footer(kExamples);
+  command->footer(kListExamples);
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "JSON instead of text");
   command->callback([&action, json] {

@@ -14,7 +14,7 @@
 namespace rafter::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kMergeExamples =
     "Examples:\n"
     "  rafter bench @all --shard 1/2 --json 1.json     on one machine\n"
     "  rafter bench @all --shard 2/2 --json 2.json     on another one of the same kind\n"
@@ -46,7 +46,7 @@ Result<int> RunMerge(const MergeOptions& options) {
 
 void AddMergeCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("merge", "Join the parts of a sweep or of a list of cases");
-  command->footer(kExamples);
+  command->footer(kMergeExamples);
   auto options = std::make_shared<MergeOptions>();
   command->add_option("part", options->parts, "What rafter bench --shard --json wrote")->type_name("FILE");
   command->add_option("-o,--output", options->output, "The whole (default: standard output)")->type_name("FILE");

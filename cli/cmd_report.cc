@@ -19,7 +19,7 @@
 namespace rafter::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kReportExamples =
     "Examples:\n"
     "  rafter bench @resnet_50 --mb 1 --vs onednn --json run.json && rafter report run.json -o report.html\n"
     "  rafter report run.json -o report.html --machine i9-10980xe\n"
@@ -66,7 +66,7 @@ Result<int> RunReport(const ReportOptions& options) {
 
 void AddReportCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("report", "Turn a run into one HTML page that needs nothing else");
-  command->footer(kExamples);
+  command->footer(kReportExamples);
   auto options = std::make_shared<ReportOptions>();
   options->output = "-";
   command->add_option("run", options->run, "What rafter bench --json wrote ('-' for standard input)")

@@ -29,7 +29,7 @@
 namespace rafter::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kSizesExamples =
     "Examples:\n"
     "  rafter sizes mb1ic64ih56oc64oh56kh3ph1 maxpool:mb1ic64ih112kh3sh2ph1 fc:mb1ic2048oc1000\n"
     "  rafter sizes lstm:t10mb1ic256hc512 matmul:64x128:128x256 relu:1x64x56x56\n"
@@ -243,7 +243,7 @@ Result<int> RunSizes(const SizesOptions& options) {
 
 void AddSizesCommand(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("sizes", "Count FLOPs, parameters, bytes and the least time of layers");
-  command->footer(kExamples);
+  command->footer(kSizesExamples);
   auto options = std::make_shared<SizesOptions>();
   command->add_option("layer", options->layers, "Layers, files of them, or @suites")->type_name("LAYER");
   command->add_option("--mb", options->mb, "Batch of the layers of suites")->type_name("N");

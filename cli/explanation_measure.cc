@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/roof_bounds.h"
 #include "kernels/conv/problem.h"
+#include "kernels/sizes.h"
 #include "roofline/flush_to_zero.h"
 
 namespace rafter::cli {
@@ -23,8 +24,6 @@ namespace {
 constexpr int64_t kChannelStep = 16;
 constexpr int64_t kAliasFloats = 512;  // pixels at multiples of 2 KiB share few sets of L1
 constexpr int64_t kLargestNeighbourBytes = int64_t{1} << 30;
-
-int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 void SetChannelScales(ConvDesc& desc) {
   for (PostOp& op : desc.post_ops) {

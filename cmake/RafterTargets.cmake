@@ -1,6 +1,7 @@
 # All compiler flags, and the targets of the library.
 #
-#   rafter_objects   every source of include/, jit/, runtime/, kernels/ (compiled once, position independent)
+#   rafter_objects   sources of include/, jit/, runtime/, kernels/ (compiled once, position independent)
+#   rafter_small_objects  those of them that are compiled for size
 #   rafter           librafter.so     only RAFTER_EXPORT symbols are visible
 #   rafter_static    librafter.a      also what roofline, bench, cli and tests link: they see hidden symbols
 #   rafter_internal  what code inside the project links to look behind the public headers
@@ -24,14 +25,17 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# Headers of dependencies take half of the time of a build. ccache does better without precompiled ones.
+# Most of the time of a build goes into reading headers again for every source: headers are precompiled, and the
+# sources of a folder are compiled as one. ccache does better without either, since then it finds every source that
+# did not change.
 if(CMAKE_CXX_COMPILER_LAUNCHER)
-  set(rafter_precompile OFF)
+  set(rafter_read_once OFF)
 else()
-  set(rafter_precompile ${PROJECT_IS_TOP_LEVEL})
+  set(rafter_read_once ${PROJECT_IS_TOP_LEVEL})
 endif()
 option(RAFTER_PRECOMPILE_HEADERS "Precompile headers of the standard library and of dependencies"
-       ${rafter_precompile})
+       ${rafter_read_once})
+option(RAFTER_UNITY_BUILD "Compile the sources of each folder as one translation unit" ${rafter_read_once})
 
 # The standard headers that most sources include, and these.
 function(rafter_precompile_headers target)
@@ -39,6 +43,37 @@ function(rafter_precompile_headers target)
     target_precompile_headers(${target} PRIVATE
                               <algorithm> <array> <cstdint> <memory> <optional> <string> <utility> <vector> ${ARGN})
   endif()
+endfunction()
+
+# Compiles the sources that the target has by now as one unit per folder. SPLIT: folders whose sources are compiled in
+# this many units, as FOLDER=COUNT (paths from the project's root). No two files of a folder may therefore define the
+# same name, not even in anonymous namespaces.
+function(rafter_unity_build target)
+  if(NOT RAFTER_UNITY_BUILD)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" SPLIT)
+  foreach(split IN LISTS arg_SPLIT)
+    string(REGEX MATCH "^(.*)=([0-9]+)$" matched ${split})
+    string(MAKE_C_IDENTIFIER ${CMAKE_MATCH_1} group)
+    set(units_${group} ${CMAKE_MATCH_2})
+    set(next_${group} 0)
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(source_dir ${target} SOURCE_DIR)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${source_dir})
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+    string(MAKE_C_IDENTIFIER ${folder} group)
+    if(DEFINED units_${group})
+      math(EXPR unit "${next_${group}} % ${units_${group}}")
+      math(EXPR next_${group} "${next_${group}} + 1")
+      string(APPEND group "_${unit}")
+    endif()
+    set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
 endfunction()
 
 # Flags of every target of ours. No -march: all vector code is emitted at run time.
@@ -62,19 +97,24 @@ if(RAFTER_FUZZ)
 endif()
 
 function(rafter_add_library_targets)
-  add_library(rafter_objects OBJECT)
-  target_include_directories(rafter_objects PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
-  target_include_directories(rafter_objects SYSTEM PUBLIC ${RAFTER_XBYAK_INCLUDE_DIR})
-  target_link_libraries(rafter_objects PRIVATE rafter_flags OpenMP::OpenMP_CXX Threads::Threads)
+  foreach(target rafter_objects rafter_small_objects)
+    add_library(${target} OBJECT)
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+    target_include_directories(${target} SYSTEM PUBLIC ${RAFTER_XBYAK_INCLUDE_DIR})
+    target_link_libraries(${target} PRIVATE rafter_flags OpenMP::OpenMP_CXX Threads::Threads)
+    rafter_precompile_headers(${target} ${PROJECT_SOURCE_DIR}/jit/assembler.h)
+    if(RAFTER_PRECOMPILE_HEADERS AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      # In a precompiled header GCC forgets that xbyak is a system header, and warns about its inlined code.
+      target_compile_options(${target} PRIVATE -Wno-array-bounds)
+    endif()
+  endforeach()
+  # Text, and emitters that run once per kernel: librafter.so is at most 1.5 MB stripped. The tile engine's emitters
+  # stay fast: creating its plans has a bar.
+  target_compile_options(rafter_small_objects PRIVATE $<$<CONFIG:Release>:-Os>)
 
-  rafter_precompile_headers(rafter_objects ${PROJECT_SOURCE_DIR}/jit/assembler.h)
-  if(RAFTER_PRECOMPILE_HEADERS AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # In a precompiled header GCC forgets that xbyak is a system header, and warns about its inlined code.
-    target_compile_options(rafter_objects PRIVATE -Wno-array-bounds)
-  endif()
-
-  add_library(rafter SHARED $<TARGET_OBJECTS:rafter_objects>)
-  add_library(rafter_static STATIC $<TARGET_OBJECTS:rafter_objects>)
+  set(objects $<TARGET_OBJECTS:rafter_objects> $<TARGET_OBJECTS:rafter_small_objects>)
+  add_library(rafter SHARED ${objects})
+  add_library(rafter_static STATIC ${objects})
   foreach(target rafter rafter_static)
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                $<INSTALL_INTERFACE:include>)

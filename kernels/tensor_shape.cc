@@ -41,10 +41,10 @@ Status CheckNoOverlap(const std::string& field, std::array<Dimension, 4> dims, i
 
 // Whether a difference of indices, each within its dimension, adds up to `delta` elements. Strides fall; every stride
 // is at least the span of what follows, so only two multiples of each can matter.
-struct Axis {
+struct CommonAxis {
   int64_t stride, size_a, size_b;
 };
-bool Meets(const Axis* axis, const Axis* end, int64_t delta) noexcept {
+bool Meets(const CommonAxis* axis, const CommonAxis* end, int64_t delta) noexcept {
   if (axis == end) return delta == 0;
   const int64_t floor = delta >= 0 ? delta / axis->stride : -((axis->stride - 1 - delta) / axis->stride);
   for (const int64_t steps : {floor, floor + 1}) {
@@ -188,7 +188,7 @@ Overlap OverlapOf(const TensorPlace& a, const TensorPlace& b) noexcept {
                                                        {s.h, t.h, a.shape.h, b.shape.h},
                                                        {s.w, t.w, a.shape.w, b.shape.w},
                                                        {1, 1, UnitOf(a.layout), UnitOf(b.layout)}}};
-  std::array<Axis, 5> axes{};
+  std::array<CommonAxis, 5> axes{};
   size_t count = 0;
   for (const auto& [stride_a, stride_b, size_a, size_b] : dims) {
     if (size_a == 1 && size_b == 1) continue;
@@ -196,7 +196,7 @@ Overlap OverlapOf(const TensorPlace& a, const TensorPlace& b) noexcept {
     axes[count++] = {size_a > 1 ? stride_a : stride_b, size_a, size_b};
   }
   // The unused ones, of stride 0, come last.
-  std::sort(axes.begin(), axes.end(), [](const Axis& x, const Axis& y) { return x.stride > y.stride; });
+  std::sort(axes.begin(), axes.end(), [](const CommonAxis& x, const CommonAxis& y) { return x.stride > y.stride; });
   // Nested in both together? Otherwise more multiples than two could matter.
   int64_t span = 1;
   for (size_t i = count; i-- > 0;) {

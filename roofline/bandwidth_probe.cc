@@ -10,6 +10,7 @@
 #include <numeric>
 #include <string>
 
+#include "roofline/median.h"
 #include "roofline/stream_kernel.h"
 #include "roofline/team_timer.h"
 #include "runtime/parallel.h"
@@ -105,12 +106,6 @@ StreamArgs ArgsFor(std::byte* part, Mix mix, int64_t blocks) {
     args.dst = part + AliasFreeOffset(2 * array_bytes, array_bytes);
   }
   return args;
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 class Sweep {

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "roofline/median.h"
+
 namespace rafter::roofline {
 namespace {
 
@@ -76,12 +78,6 @@ std::vector<Piece> FitPieces(const std::vector<double>& values) {
     end = pieces.front().begin;
   }
   return pieces;
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 Plateau MakePlateau(const std::vector<BandwidthPoint>& points, const Piece& piece) {

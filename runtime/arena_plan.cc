@@ -11,9 +11,9 @@
 namespace rafter {
 namespace {
 
-constexpr size_t kLine = 64;
+constexpr size_t kAlignment = 64;
 
-size_t Rounded(size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+size_t Rounded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 Status Check(std::span<const Activation> activations) {
   size_t total = 0;

@@ -10,15 +10,15 @@
 namespace rafter {
 namespace {
 
-std::atomic<uint32_t> generation{0};
+std::atomic<uint32_t> forks{0};
 
-void CountFork() noexcept { generation.fetch_add(1, std::memory_order_relaxed); }
+void CountFork() noexcept { forks.fetch_add(1, std::memory_order_relaxed); }
 
-// A failed registration (no memory while loading) leaves the generation at 0 for ever.
-[[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, &CountFork);
+// A failed registration (no memory while loading) leaves the count at 0 for ever.
+[[maybe_unused]] const int counts_forks = pthread_atfork(nullptr, nullptr, &CountFork);
 
 }  // namespace
 
-uint32_t ForkGeneration() noexcept { return generation.load(std::memory_order_relaxed); }
+uint32_t ForkGeneration() noexcept { return forks.load(std::memory_order_relaxed); }
 
 }  // namespace rafter

@@ -66,12 +66,16 @@ uintptr_t Map(size_t bytes, size_t alignment) noexcept {
   return begin;
 }
 
+}  // namespace
+
 // A lock that is taken around fork, so that a child never inherits one which is held by a thread
 // that does not exist there. All of them are in a list.
 struct ForkSafeLock {
   std::mutex mutex;
   ForkSafeLock *previous = nullptr, *next = nullptr;
 };
+
+namespace {
 
 struct LockList {
   std::mutex mutex;

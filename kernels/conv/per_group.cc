@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/sizes.h"
 #include "runtime/machine_model.h"
 #include "runtime/parallel.h"
 
 namespace rafter::per_group {
 
 namespace {
-
-constexpr int64_t kLineFloats = 16;
 
 // One group of one image.
 ConvProblem GroupProblem(const ConvProblem& problem) {

@@ -6,13 +6,12 @@
 #include <vector>
 
 #include "kernels/reorder/copier.h"
+#include "kernels/sizes.h"
 #include "runtime/parallel.h"
 
 namespace rafter::via_nhwc {
 
 namespace {
-
-constexpr int64_t kFloat = sizeof(float);
 
 // A layout in which a group's channels start inside a block counts as foreign too.
 bool IsForeign(const TensorFormat& format, int64_t groups, int64_t channels_per_group) {

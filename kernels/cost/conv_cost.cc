@@ -10,13 +10,13 @@
 #include <cstdint>
 #include <numeric>
 
+#include "kernels/sizes.h"
+
 namespace rafter {
 namespace {
 
 // Sums of all pairs need up to 126 bits, but hardly ever more than 62.
 __extension__ using Wide = __int128;
-
-constexpr double kElementBytes = 4;
 
 // The counting below in integers of type Int, which hold every product of two of the axis's
 // lengths.
@@ -140,13 +140,12 @@ ConvCost CostOf(const ConvProblem& problem) noexcept {
   cost.parameters =
       desc.oc * problem.ic_g * desc.kernel.h * desc.kernel.w + (desc.bias ? desc.oc : 0);
   if (desc.n > 0) {
-    cost.src_bytes = kElementBytes * n * ic * static_cast<double>(h.inputs_used) *
-                     static_cast<double>(w.inputs_used);
+    cost.src_bytes = kFloat * n * ic * static_cast<double>(h.inputs_used) * static_cast<double>(w.inputs_used);
     // A tap needs a row and a column inside at the same time.
     const double taps = static_cast<double>(h.taps_used) * static_cast<double>(w.taps_used);
-    cost.weights_bytes = kElementBytes * (oc * ic_g * taps + biases);
+    cost.weights_bytes = kFloat * (oc * ic_g * taps + biases);
   }
-  cost.dst_bytes = kElementBytes * outputs;
+  cost.dst_bytes = kFloat * outputs;
   cost.residual_bytes = cost.dst_bytes * residuals;
   cost.bytes = cost.src_bytes + cost.weights_bytes + cost.dst_bytes + cost.residual_bytes;
 
@@ -155,10 +154,8 @@ ConvCost CostOf(const ConvProblem& problem) noexcept {
     return static_cast<double>(channels) + static_cast<double>((block - channels % block) % block);
   };
   cost.footprint_bytes =
-      kElementBytes * (n * padded(desc.ic, desc.src.layout) * static_cast<double>(desc.in.h) *
-                           static_cast<double>(desc.in.w) +
-                       n * padded(desc.oc, desc.dst.layout) * out_pixels * (1 + residuals) +
-                       oc * ic_g * kh * kw + biases);
+      kFloat * (n * padded(desc.ic, desc.src.layout) * static_cast<double>(desc.in.h) * static_cast<double>(desc.in.w) +
+                n * padded(desc.oc, desc.dst.layout) * out_pixels * (1 + residuals) + oc * ic_g * kh * kw + biases);
   cost.intensity = cost.bytes > 0 ? cost.flops_valid / cost.bytes : 0;
   return cost;
 }

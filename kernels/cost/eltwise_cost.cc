@@ -3,22 +3,16 @@
 
 #include "kernels/cost/operator_cost.h"
 #include "kernels/eltwise/problem.h"
+#include "kernels/sizes.h"
 #include "kernels/softmax/problem.h"
 
 namespace rafter {
 namespace {
 
-constexpr double kElementBytes = 4;
 constexpr double kExpFlops = 21, kSoftmaxFlops = 1 + 1 + kExpFlops + 1 + 1;  // max; subtract, exp, add; scale
 
 double Elements(const TensorShape& s) {
   return static_cast<double>(s.n) * static_cast<double>(s.c) * static_cast<double>(s.h) * static_cast<double>(s.w);
-}
-
-// With the lanes of a partly filled block.
-double Held(Layout layout, TensorShape s) {
-  s.c = BlocksOf(layout, s.c) * ChannelBlock(layout);
-  return Elements(s);
 }
 
 void Finish(OperatorCost& cost) {
@@ -27,6 +21,11 @@ void Finish(OperatorCost& cost) {
 }
 
 }  // namespace
+
+double HeldElements(Layout layout, TensorShape shape) noexcept {
+  shape.c = BlocksOf(layout, shape.c) * ChannelBlock(layout);
+  return Elements(shape);
+}
 
 double EltwiseFlops(EltwiseKind kind) noexcept {
   switch (kind) {
@@ -65,17 +64,17 @@ Result<OperatorCost> CostOf(const EltwiseDesc& desc) try {
   OperatorCost cost;
   const TensorShape shape = problem->shape();
   const double elements = Elements(shape);
-  cost.src_bytes = cost.dst_bytes = kElementBytes * elements;
-  cost.footprint_bytes = 2 * kElementBytes * Held(problem->layout(), shape);
+  cost.src_bytes = cost.dst_bytes = kFloat * elements;
+  cost.footprint_bytes = 2 * kFloat * HeldElements(problem->layout(), shape);
   for (const EltwiseOp& op : desc.ops) {
     cost.flops += elements * EltwiseFlops(op.kind);
-    const double values = kElementBytes * static_cast<double>(op.scale.size() + op.shift.size());
+    const double values = kFloat * static_cast<double>(op.scale.size() + op.shift.size());
     cost.operand_bytes += values;
     cost.footprint_bytes += values;
   }
   for (const EltwiseProblem::Operand& operand : problem->operands) {
-    cost.operand_bytes += kElementBytes * Elements(operand.shape);
-    cost.footprint_bytes += kElementBytes * Held(problem->layout(), operand.shape);
+    cost.operand_bytes += kFloat * Elements(operand.shape);
+    cost.footprint_bytes += kFloat * HeldElements(problem->layout(), operand.shape);
   }
   Finish(cost);
   return cost;
@@ -89,8 +88,8 @@ Result<OperatorCost> CostOf(const SoftmaxDesc& desc) try {
   OperatorCost cost;
   const double elements = Elements(problem->shape());
   cost.flops = elements * kSoftmaxFlops;
-  cost.src_bytes = cost.dst_bytes = kElementBytes * elements;
-  cost.footprint_bytes = 2 * kElementBytes * Held(problem->layout(), problem->shape());
+  cost.src_bytes = cost.dst_bytes = kFloat * elements;
+  cost.footprint_bytes = 2 * kFloat * HeldElements(problem->layout(), problem->shape());
   Finish(cost);
   return cost;
 } catch (const std::bad_alloc&) {

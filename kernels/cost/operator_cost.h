@@ -34,6 +34,9 @@ Result<OperatorCost> CostOf(const EltwiseDesc& desc);
 Result<OperatorCost> CostOf(const PoolingDesc& desc);
 Result<OperatorCost> CostOf(const SoftmaxDesc& desc);
 
+// Elements that a tensor of this shape holds, with the lanes behind the last channel.
+double HeldElements(Layout layout, TensorShape shape) noexcept;
+
 // What a bound is made of. Its flops are 0: the bytes bind.
 BoundTerms BoundTermsOf(const OperatorCost& cost) noexcept;
 

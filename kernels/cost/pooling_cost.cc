@@ -3,19 +3,13 @@
 
 #include "kernels/cost/operator_cost.h"
 #include "kernels/pooling/problem.h"
+#include "kernels/sizes.h"
 
 namespace rafter {
 namespace {
 
-constexpr double kElementBytes = 4;
-
 AxisCounts Count(const PoolAxis& axis) {
   return CountAxis({axis.in, axis.out, axis.kernel, axis.stride, axis.dilation, axis.pad_begin});
-}
-
-double Held(Layout layout, const TensorShape& s) {
-  return static_cast<double>(s.n) * static_cast<double>(BlocksOf(layout, s.c) * ChannelBlock(layout)) *
-         static_cast<double>(s.h) * static_cast<double>(s.w);
 }
 
 }  // namespace
@@ -31,10 +25,10 @@ Result<OperatorCost> CostOf(const PoolingDesc& desc) try {
   const double average = desc.kind == PoolingKind::kAverage ? 1 : 0;
   const double taps = planes * h.pairs * w.pairs;
   cost.flops = (taps > outputs ? taps - outputs : 0) + average * outputs;
-  cost.src_bytes = kElementBytes * planes * static_cast<double>(h.inputs_used) * static_cast<double>(w.inputs_used);
-  cost.dst_bytes = kElementBytes * outputs;
-  cost.footprint_bytes =
-      kElementBytes * (Held(problem->layout(), problem->src_shape()) + Held(problem->layout(), problem->dst_shape()));
+  cost.src_bytes = kFloat * planes * static_cast<double>(h.inputs_used) * static_cast<double>(w.inputs_used);
+  cost.dst_bytes = kFloat * outputs;
+  cost.footprint_bytes = kFloat * (HeldElements(problem->layout(), problem->src_shape()) +
+                                   HeldElements(problem->layout(), problem->dst_shape()));
   cost.bytes = cost.src_bytes + cost.dst_bytes;
   cost.intensity = cost.bytes > 0 ? cost.flops / cost.bytes : 0;
   return cost;

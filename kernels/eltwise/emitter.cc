@@ -10,6 +10,7 @@
 #include "jit/compile.h"
 #include "jit/eltwise_emitter.h"
 #include "jit/reg_pool.h"
+#include "kernels/sizes.h"
 
 namespace rafter::eltwise {
 namespace {
@@ -104,7 +105,7 @@ class Emitter {
   // Arithmetic fills the window in which loads run ahead; with data in memory they are asked for beforehand (Zen 3,
   // 51 MB: exp 1.3 to 2.0 times the speed of oneDNN, sigmoid 1.65 to 1.9). Cheap chains gain nothing.
   void EmitPrefetches(int vecs) {
-    constexpr int kAheadBytes = 2048, kLineBytes = 64;
+    constexpr int kAheadBytes = 2048;
     for (int at = 0; at < vecs * vec_bytes_; at += kLineBytes) {
       a_.prefetcht0(a_.ptr[src_ + offset_ + at + kAheadBytes]);
       for (int i = 0; i < spec_.operands; ++i) {

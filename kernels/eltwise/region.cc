@@ -9,12 +9,11 @@
 #include "jit/isa.h"
 #include "kernels/eltwise/emitter.h"
 #include "kernels/lane_masks.h"
+#include "kernels/sizes.h"
 
 namespace rafter::eltwise {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
-constexpr int64_t kLineBytes = 64;
 // Items begin on multiples of this many floats of a run: whole vectors, blocks, groups and lines.
 constexpr int64_t kRunStep = 512;
 // Tables of joined pixels stay within a quarter of the first-level cache.

@@ -8,6 +8,7 @@
 
 #include "kernels/padding/stream_kernel.h"
 #include "kernels/reorder/copy_kernel.h"
+#include "kernels/sizes.h"
 #include "kernels/store_choice.h"
 
 namespace rafter::padding {
@@ -21,7 +22,6 @@ using reorder::CopySpec;
 using reorder::GetCopyKernel;
 using reorder::SpecOfRun;
 
-constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kChunkFloats = 4096;  // of the result in one unit of work
 constexpr int64_t kStreamChunks = 4;    // times as many for streams, whose first and last lines cost more
 
@@ -151,7 +151,7 @@ void Plan::RunStream(const Place& place, int64_t begin, int64_t end) const noexc
 // The rows are finished in a buffer that lies like the result within a line. While it is written out, what the next
 // chunk will read is prefetched: nothing else would ask the memory for it.
 void Plan::RunStaged(Place place, int64_t begin, int64_t end) const noexcept {
-  constexpr int64_t kLineFloats = 16, kParts = 4;
+  constexpr int64_t kParts = 4;
   alignas(64) float buffer[kChunkFloats + kLineFloats];
   float* const target = place.dst + begin * problem_.dst.h;
   const auto within = static_cast<int64_t>(reinterpret_cast<uintptr_t>(target) / sizeof(float) % kLineFloats);

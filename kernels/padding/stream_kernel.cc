@@ -8,6 +8,7 @@
 #include "jit/code_cache.h"
 #include "jit/compile.h"
 #include "jit/reg_pool.h"
+#include "kernels/sizes.h"
 
 namespace rafter::padding {
 
@@ -18,8 +19,7 @@ using jit::Label;
 using jit::Reg64;
 using jit::Xmm;
 
-constexpr int kFloat = sizeof(float);
-constexpr int kLineBytes = 64, kBlockBytes = 256;
+constexpr int kBlockBytes = 256;
 
 class StreamEmitter {
  public:

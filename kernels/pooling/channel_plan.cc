@@ -10,20 +10,17 @@
 #include "jit/isa.h"
 #include "kernels/pooling/emitter.h"
 #include "kernels/pooling/plan.h"
+#include "kernels/sizes.h"
 #include "kernels/store_choice.h"
 #include "runtime/machine_model.h"
 
 namespace rafter::pooling {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
 // Windows up to this many taps are written out; larger ones are loops.
 constexpr int64_t kMostRows = 4, kMostCols = 8, kMostTaps = 16;
 
 constexpr int64_t kMostBundleStride = 8;
-// What one item of work reads, about: its rows are walked once per segment, so it should stay in the second-level
-// cache; each walk is a call.
-constexpr int64_t kItemBytes = 65536;
 
 // Lane masks: the window that starts at 32 - n has n used lanes, whole vectors of a group before them.
 constexpr int32_t kMasks[64] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
@@ -94,7 +91,6 @@ class ChannelPlan final : public Plan {
 
   // Rows after rows within a part, so that those that windows share stay in the first-level cache.
   void Run(const float* src, float* dst, Range items) const noexcept override {
-    constexpr uintptr_t kLineBytes = 64;
     const bool past_caches = reinterpret_cast<uintptr_t>(dst) % kLineBytes == 0;
     const auto parts = static_cast<int64_t>(parts_.size());
     for (int64_t item = items.begin; item < items.end; ++item) {

@@ -11,22 +11,18 @@
 #include "kernels/lane_masks.h"
 #include "kernels/pooling/emitter.h"
 #include "kernels/pooling/plan.h"
+#include "kernels/sizes.h"
 #include "kernels/store_choice.h"
 #include "runtime/machine_model.h"
 
 namespace rafter::pooling {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
 // 16 KB: half of a first-level cache. Several lines at a time take 2 KB: more of them, and memory waits while the lines
 // are reduced, for a tensor that comes from there even with more than one.
-constexpr int64_t kLineFloats = 4096, kLinesFloats = 512;
-constexpr int64_t kMostCols = 8;
+constexpr int64_t kMostLineFloats = 4096, kLinesFloats = 512;
+constexpr int64_t kMostUnrolledCols = 8;
 constexpr int64_t kMostLanes = 16;
-// What one item of work reads, about: enough to be worth a call, little enough to be shared.
-constexpr int64_t kItemBytes = 65536;
-
-int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 // Outputs that one line serves: all of a row, but for very wide images.
 struct Cut {
@@ -60,7 +56,7 @@ class ColumnPlan final : public Plan {
   int64_t items() const noexcept override { return problem_.desc.n * problem_.desc.c * items_per_plane_; }
 
   void Run(const float* src, float* dst, Range items) const noexcept override {
-    alignas(64) float lines[kLineFloats];
+    alignas(64) float lines[kMostLineFloats];
     for (const Cut& cut : cuts_) {
       FillPadding(cut, lines);
       for (int64_t item = items.begin; item < items.end; ++item) {
@@ -80,7 +76,7 @@ class ColumnPlan final : public Plan {
     // Whole vectors are read beyond the last output of a line, and columns begin at a line of the cache.
     const int64_t slack = kMostLanes * (w.stride + 1) + kMostLanes;
     const int64_t room =
-        w.stride >= kLineFloats || reach >= kLineFloats ? 0 : (kLineFloats - slack - reach) / w.stride;
+        w.stride >= kMostLineFloats || reach >= kMostLineFloats ? 0 : (kMostLineFloats - slack - reach) / w.stride;
     if (room < 1) return Status(StatusCode::kUnsupported, "kernel.w: no line holds a window");
     const int64_t step = std::min(std::max(room / lanes_ * lanes_, int64_t{1}), w.out);
     for (int64_t o = 0; o < w.out; o += step) {
@@ -95,7 +91,7 @@ class ColumnPlan final : public Plan {
       cuts_.push_back(cut);
     }
     pitch_ = RoundUp(pitch_ + margin_, kMostLanes);
-    if (pitch_ > kLineFloats) return Status(StatusCode::kUnsupported, "pad.left: no line holds it");
+    if (pitch_ > kMostLineFloats) return Status(StatusCode::kUnsupported, "pad.left: no line holds it");
     const bool from_memory = StoresPastCaches(BytesOf(problem_), CurrentMachineModel());
     lines_ = from_memory ? 1 : std::clamp<int64_t>(kLinesFloats / pitch_, 1, problem_.h.out);
     return {};
@@ -111,7 +107,7 @@ class ColumnPlan final : public Plan {
     RowsSpec spec{isa_,
                   max_ ? Reduction::kFastMax : Reduction::kSum,
                   0,
-                  static_cast<uint8_t>(w.kernel <= kMostCols ? w.kernel : 0),
+                  static_cast<uint8_t>(w.kernel <= kMostUnrolledCols ? w.kernel : 0),
                   static_cast<uint8_t>(w.stride <= 2 ? w.stride : 0),
                   w.dilation == 1};
     const auto get = [&](const RowsSpec& wanted, jit::KernelPtr& kernel) -> Status {

@@ -15,6 +15,10 @@
 
 namespace rafter::pooling {
 
+// What one item of work reads, about: enough to be worth a call, little enough to be shared and to stay in the
+// second-level cache, since channel plans walk its rows once per segment.
+inline constexpr int64_t kItemBytes = 65536;
+
 class Plan {
  public:
   virtual ~Plan() = default;

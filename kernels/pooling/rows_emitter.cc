@@ -11,6 +11,7 @@
 #include "jit/compile.h"
 #include "jit/reg_pool.h"
 #include "kernels/pooling/emitter.h"
+#include "kernels/sizes.h"
 
 namespace rafter::pooling {
 namespace {
@@ -21,7 +22,6 @@ using jit::Label;
 using jit::Reg64;
 using jit::Xmm;
 
-constexpr int kFloat = sizeof(float);
 constexpr int kLineVecs = 4;    // of columns at a time
 constexpr int kOutputVecs = 2;  // of outputs at a time
 

@@ -9,13 +9,12 @@
 
 #include "kernels/reorder/copy_kernel.h"
 #include "kernels/reorder/transpose_kernel.h"
+#include "kernels/sizes.h"
 
 namespace rafter::reorder {
 
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
-constexpr int64_t kLineFloats = 16, kLineBytes = 64;
 // About what one unit of work moves, so that even 7x7 images are shared by threads: 16 KB on either side.
 constexpr int64_t kPieceFloats = 4096;
 // Transposed: whole lines on both sides, pages of 64 planes at a time, and runs of pixels that are long enough for the
@@ -24,8 +23,6 @@ constexpr int64_t kPieceFloats = 4096;
 constexpr int64_t kFewestPixels = 64, kMostPixels = 1024, kUnitsToShare = 8, kTransposedChannels = 64;
 // Of a buffer of 16 KB (20 with the gaps between its rows), see TransposeStaged.
 constexpr int64_t kStagedFloats = 4096, kMostStagedPixels = 256, kStagedGap = kLineFloats;
-
-int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Channels that lie together at least: all of them in NHWC, one block of a blocked layout, one in NCHW.
 int64_t TogetherIn(Layout layout, int64_t c) {
@@ -151,7 +148,7 @@ void Copier::ChoosePieces(int64_t wished_pixels, bool staged) noexcept {
         pixels = kStagedFloats / std::clamp<int64_t>(std::min(period_, shape_.c), 1, kTransposedChannels);
         pixels = std::min(pixels, kMostStagedPixels);
       }
-      while (pixels > kFewestPixels && rows * DivideUp(shape_.w, pixels) < kUnitsToShare) pixels /= 2;
+      while (pixels > kFewestPixels && rows * CeilDiv(shape_.w, pixels) < kUnitsToShare) pixels /= 2;
       pixels = pixels / kTransposeRows * kTransposeRows;
       break;
     }
@@ -171,12 +168,12 @@ void Copier::ChoosePieces(int64_t wished_pixels, bool staged) noexcept {
       piece_periods = std::max<int64_t>(1, kPieceFloats / (period_ * std::min(pixels, std::max<int64_t>(1, shape_.w))));
       break;
   }
-  if (wished_pixels > 0) pixels = way_ == Way::kTransposed ? DivideUp(wished_pixels, kTransposeRows) * kTransposeRows
+  if (wished_pixels > 0) pixels = way_ == Way::kTransposed ? CeilDiv(wished_pixels, kTransposeRows) * kTransposeRows
                                                             : wished_pixels;
   piece_pixels_ = pixels;
-  pixel_pieces_ = DivideUp(shape_.w, pixels);
+  pixel_pieces_ = CeilDiv(shape_.w, pixels);
   periods_per_piece_ = std::max<int64_t>(1, std::min(piece_periods, periods_));
-  channel_pieces_ = std::max<int64_t>(1, DivideUp(periods_, periods_per_piece_));
+  channel_pieces_ = std::max<int64_t>(1, CeilDiv(periods_, periods_per_piece_));
 }
 
 // Whether places that are this far apart begin at the same place of a line, in all directions of dst.
@@ -376,7 +373,7 @@ void Copier::TransposeStaged(const ChannelRun& run, int64_t pixels, const float*
   constexpr int64_t kGroupsAhead = 3, kRowsAtOnce = 8;
   alignas(64) float buffer[kStagedFloats + kTransposedChannels * kStagedGap];
   const int64_t pitch = pixels + kStagedGap, step = src_.strides.w, group = kTransposeRows * step;
-  const int64_t groups = DivideUp(pixels, kTransposeRows);
+  const int64_t groups = CeilDiv(pixels, kTransposeRows);
   for (int64_t g = 0; g < groups; ++g) {
     const int64_t ahead = g + kGroupsAhead;
     Prefetch<true>(ahead < groups ? src + ahead * group : next + (ahead - groups) * group, kTransposeRows, step,

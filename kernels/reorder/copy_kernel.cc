@@ -10,6 +10,7 @@
 #include "jit/code_cache.h"
 #include "jit/compile.h"
 #include "jit/reg_pool.h"
+#include "kernels/sizes.h"
 
 namespace rafter::reorder {
 
@@ -20,8 +21,7 @@ using jit::Label;
 using jit::Reg64;
 using jit::Xmm;
 
-constexpr int kFloat = sizeof(float);
-constexpr int kLineBytes = 64, kBlockBytes = 256;
+constexpr int kBlockBytes = 256;
 
 // A part of a row that one register holds: `lanes` floats, a power of two.
 struct Piece {
@@ -162,7 +162,7 @@ class CopyEmitter {
       Label skip;
       a_.test(bytes, part);
       a_.jz(skip);
-      const int lanes = std::min(part / kFloat, a_.isa().vec_lanes());
+      const int lanes = std::min(part / static_cast<int>(kFloat), a_.isa().vec_lanes());
       Load(a_.vec(0), from_, lanes);
       Store(to_, a_.vec(0), lanes, false);
       a_.add(from_, part);

@@ -10,6 +10,7 @@
 #include "jit/compile.h"
 #include "jit/reg_pool.h"
 #include "jit/strided_pointers.h"
+#include "kernels/sizes.h"
 
 namespace rafter::reorder {
 
@@ -20,7 +21,6 @@ using jit::Label;
 using jit::Reg64;
 using jit::Xmm;
 
-constexpr int kFloat = sizeof(float);
 constexpr int kColumns = 4;  // at a time
 
 #define ARG(field) a_.qword[a_.rdi + static_cast<int>(offsetof(TransposeArgs, field))]

@@ -6,12 +6,12 @@
 
 #include "kernels/lane_masks.h"
 #include "jit/isa.h"
+#include "kernels/sizes.h"
 #include "kernels/softmax/emitter.h"
 
 namespace rafter::softmax {
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
 // Vectors of a chunk in NHWC: they share constants and hide latencies.
 constexpr int64_t kChunkVecs = 4;
 

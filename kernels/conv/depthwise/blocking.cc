@@ -9,14 +9,11 @@
 #include "kernels/conv/depthwise/column_program.h"
 #include "kernels/conv/depthwise/prediction.h"
 #include "kernels/conv/depthwise/tuning.h"
+#include "kernels/sizes.h"
 
 namespace rafter::depthwise {
 
 namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Full vectors first, then the rest as the layouts and post-ops allow.
 std::vector<VectorRun> SplitVectors(const Geometry& g, int lanes) {

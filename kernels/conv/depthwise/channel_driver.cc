@@ -14,19 +14,13 @@
 #include "kernels/conv/depthwise/channel_plan.h"
 #include "kernels/conv/depthwise/tuning.h"
 #include "kernels/lane_masks.h"
+#include "kernels/shift.h"
+#include "kernels/sizes.h"
 #include "runtime/parallel.h"
 
 namespace rafter::depthwise {
 
 namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-// Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
-template <typename T>
-T* Shift(T* pointer, int64_t bytes) {
-  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + static_cast<uintptr_t>(bytes));
-}
 
 ColumnSteps StepsOf(int64_t bytes) { return {bytes, 3 * bytes, 5 * bytes, 7 * bytes}; }
 
@@ -43,11 +37,6 @@ ChannelWalk WalkOf(Layout layout, int64_t channel_step, int64_t vec_bytes) {
     return {step, 0};
   }
   return {vec_bytes, channel_step * kFloat - block * kFloat};
-}
-
-int64_t ChannelBytes(Layout layout, int64_t channel_step, int64_t c) {
-  const int64_t block = ChannelBlock(layout);
-  return block == 1 ? c * kFloat : ((c / block) * channel_step + c % block) * kFloat;
 }
 
 }  // namespace

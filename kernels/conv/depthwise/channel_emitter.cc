@@ -9,6 +9,7 @@
 #include "jit/compile.h"
 #include "jit/post_op_emitter.h"
 #include "kernels/conv/depthwise/tuning.h"
+#include "kernels/sizes.h"
 
 namespace rafter::depthwise {
 
@@ -18,12 +19,6 @@ using jit::Reg64;
 using jit::Xmm;
 
 #define ARG(field) arg(offsetof(ChannelArgs, field))
-
-namespace {
-
-constexpr int kTapBytes = static_cast<int>(kBlock * sizeof(float));
-
-}  // namespace
 
 std::string ChannelKernelName(const ChannelSpec& spec) {
   std::string name = std::string("dw_f32_") + IsaName(spec.isa) + "_k" + std::to_string(spec.kw);

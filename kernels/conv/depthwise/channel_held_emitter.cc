@@ -17,7 +17,6 @@ using jit::Xmm;
 
 namespace {
 
-constexpr int kTapBytes = static_cast<int>(kBlock * sizeof(float));
 // Registers that post-ops, residuals and masks may destroy: they hold the first weights.
 constexpr int kDestroyed = 4;
 

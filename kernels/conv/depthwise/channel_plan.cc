@@ -7,22 +7,15 @@
 #include "jit/isa.h"
 #include "kernels/conv/depthwise/channel_emitter.h"
 #include "kernels/conv/depthwise/tuning.h"
+#include "kernels/sizes.h"
 
 namespace rafter::depthwise {
 
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
-
 // A kernel of one column slides along the columns of the image.
 bool Exchanges(const ConvProblem& problem) {
   return problem.desc.kernel.w == 1 && problem.desc.kernel.h > 1;
-}
-
-// Where channel `c` lies, in bytes.
-int64_t ChannelBytes(Layout layout, int64_t channel_step, int64_t c) {
-  const int64_t block = ChannelBlock(layout);
-  return block == 1 ? c * kFloat : ((c / block) * channel_step + c % block) * kFloat;
 }
 
 }  // namespace

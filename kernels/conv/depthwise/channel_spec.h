@@ -37,6 +37,8 @@ namespace rafter::depthwise {
 
 // Channels per block of packed weights, and of the largest blocked layout.
 inline constexpr int64_t kBlock = 16;
+// Of one tap: the distance from one to the next.
+inline constexpr int kTapBytes = static_cast<int>(kBlock * sizeof(float));
 
 // Kernel columns that one kernel covers; longer rows go in pieces of this many, with the sums
 // parked in between.

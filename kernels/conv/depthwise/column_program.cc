@@ -14,9 +14,9 @@ constexpr int64_t kMaxWindow = std::numeric_limits<uint8_t>::max();
 
 // Builds one program, tile by tile at the ends of the row and in one step where all taps lie
 // inside.
-class Builder {
+class ColumnProgramBuilder {
  public:
-  Builder(const Axis& axis, int64_t phase, int max_columns) : axis_(axis), phase_(phase) {
+  ColumnProgramBuilder(const Axis& axis, int64_t phase, int max_columns) : axis_(axis), phase_(phase) {
     program_.pieces = (axis.kernel() + kMaxTaps - 1) / kMaxTaps;
     const int64_t outputs = axis.outputs(phase);
     tiles_ = (outputs + max_columns - 1) / max_columns;
@@ -84,7 +84,7 @@ int LimitColumns(const Axis& axis, int max_columns) {
 }
 
 std::optional<ColumnProgram> MakeColumnProgram(const Axis& axis, int64_t phase, int max_columns) {
-  return Builder(axis, phase, LimitColumns(axis, max_columns)).Build();
+  return ColumnProgramBuilder(axis, phase, LimitColumns(axis, max_columns)).Build();
 }
 
 }  // namespace rafter::depthwise

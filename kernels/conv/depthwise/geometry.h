@@ -9,6 +9,7 @@
 
 #include "kernels/conv/depthwise/axis.h"
 #include "kernels/conv/problem.h"
+#include "kernels/sizes.h"
 
 namespace rafter::depthwise {
 
@@ -38,6 +39,12 @@ Geometry GeometryOf(const ConvProblem& problem, bool exchange);
 // Of a problem in NCHW whose strips of channels are transposed: the layouts are those of the buffer, the
 // distances those of the tensors.
 Geometry TransposedGeometryOf(const ConvProblem& problem);
+
+// Where channel `c` lies, in bytes; `channel_step` as in Steps.
+inline int64_t ChannelBytes(Layout layout, int64_t channel_step, int64_t c) {
+  const int64_t block = ChannelBlock(layout);
+  return block == 1 ? c * kFloat : ((c / block) * channel_step + c % block) * kFloat;
+}
 
 // Whether every address that the drivers compute, and every count, stays far inside 64 bits.
 bool OffsetsFit(const ConvProblem& problem);

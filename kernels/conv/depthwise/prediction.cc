@@ -8,6 +8,7 @@
 #include "kernels/conv/depthwise/tuning.h"
 #include "kernels/conv/depthwise/width_emitter.h"
 #include "kernels/cost/conv_cost.h"
+#include "kernels/sizes.h"
 
 namespace rafter::depthwise {
 

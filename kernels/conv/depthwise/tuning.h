@@ -7,8 +7,6 @@
 
 namespace rafter::depthwise {
 
-inline constexpr int kLineBytes = 64;  // of every cache
-
 // More phases than this in one direction (a dilation beyond it) go to the general algorithms.
 inline constexpr int64_t kMaxPhases = 4096;
 

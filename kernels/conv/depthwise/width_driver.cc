@@ -10,21 +10,11 @@
 #include "kernels/conv/depthwise/channel_spec.h"
 #include "kernels/conv/depthwise/width_plan.h"
 #include "kernels/lane_masks.h"
+#include "kernels/shift.h"
+#include "kernels/sizes.h"
 #include "runtime/parallel.h"
 
 namespace rafter::depthwise {
-
-namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-// Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
-template <typename T>
-T* Shift(T* pointer, int64_t bytes) {
-  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + static_cast<uintptr_t>(bytes));
-}
-
-}  // namespace
 
 // One thread's work.
 class WidthDriver {

@@ -10,6 +10,7 @@
 #include "jit/post_op_emitter.h"
 #include "kernels/conv/depthwise/tuning.h"
 #include "kernels/conv/depthwise/channel_spec.h"
+#include "kernels/sizes.h"
 
 namespace rafter::depthwise {
 
@@ -22,11 +23,8 @@ using jit::Xmm;
 
 namespace {
 
-constexpr int kTapBytes = static_cast<int>(kBlock * sizeof(float));
-constexpr int kFloat = sizeof(float);
-
 // Registers that the end of an output row may destroy: they hold the first weights.
-constexpr int kDestroyed = jit::kPostOpTemps;
+constexpr int kRowEndTemps = jit::kPostOpTemps;
 
 }  // namespace
 
@@ -68,7 +66,7 @@ int MaxWidthVecs(int registers, int rows, bool every_other) {
 }
 
 bool HoldsWidthWeights(int registers, int taps, int rows, int vecs, bool every_other) {
-  return taps <= kMaxHeldWidthTaps && taps >= kDestroyed && rows * vecs + taps + (every_other ? 3 : 1) <= registers;
+  return taps <= kMaxHeldWidthTaps && taps >= kRowEndTemps && rows * vecs + taps + (every_other ? 3 : 1) <= registers;
 }
 
 WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
@@ -332,7 +330,7 @@ void WidthEmitter::FinishRow(int slot) {
   AddBias(slot);
   ApplyPostOps(slot);
   Store(slot);
-  if (holds_ && spec_.post_ops != 0) LoadHeldWeights(kDestroyed);
+  if (holds_ && spec_.post_ops != 0) LoadHeldWeights(kRowEndTemps);
   a_.add(dst_row_, ARG(dst_row));
   ForEachResidual([&](size_t at) {
     Advance(offsetof(WidthArgs, residual_row_now) + at, offsetof(WidthArgs, residual_row) + at);

@@ -9,14 +9,11 @@
 #include "kernels/conv/depthwise/prediction.h"
 #include "kernels/conv/depthwise/tuning.h"
 #include "kernels/conv/depthwise/width_emitter.h"
+#include "kernels/sizes.h"
 
 namespace rafter::depthwise {
 
 namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t RowsInFlight(const Axis& rows) { return CeilDiv(rows.kernel(), rows.step()); }
 

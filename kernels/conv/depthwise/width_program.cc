@@ -9,9 +9,9 @@ namespace {
 
 constexpr size_t kMaxEdgeRuns = 64;
 
-class Builder {
+class WidthProgramBuilder {
  public:
-  Builder(const Axis& columns, const WidthShape& shape)
+  WidthProgramBuilder(const Axis& columns, const WidthShape& shape)
       : axis_(columns),
         shape_(shape),
         overlaps_(shape.may_overlap && columns.out() >= shape.lanes) {
@@ -119,7 +119,7 @@ class Builder {
 }  // namespace
 
 std::optional<WidthProgram> MakeWidthProgram(const Axis& columns, const WidthShape& shape) {
-  return Builder(columns, shape).Build();
+  return WidthProgramBuilder(columns, shape).Build();
 }
 
 }  // namespace rafter::depthwise

@@ -8,12 +8,11 @@
 #include "kernels/conv/gemm/picker.h"
 #include "kernels/conv/gemm/spec.h"
 #include "kernels/conv/gemm/tuning.h"
+#include "kernels/sizes.h"
 
 namespace rafter::gemm {
 
 namespace {
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class Chooser {
  public:

@@ -5,11 +5,11 @@
 #include <bit>
 #include <cstring>
 
+#include "kernels/sizes.h"
+
 namespace rafter::gemm {
 
 namespace {
-
-int64_t CeilDiv(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
 // Whole vectors of 8: copies of known length are a few instructions each.
 void CopyTile(const float* from, int32_t width, float* to) {

@@ -4,16 +4,11 @@
 #include "kernels/conv/gemm/gemm_plan.h"
 #include "kernels/conv/gemm/tuning.h"
 #include "kernels/lane_masks.h"
+#include "kernels/sizes.h"
 #include "runtime/parallel.h"
 #include "runtime/work_shares.h"
 
 namespace rafter::gemm {
-
-namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-}  // namespace
 
 // One thread's work.
 class GemmDriver {

@@ -6,16 +6,11 @@
 
 #include "jit/code_cache.h"
 #include "jit/compile.h"
+#include "kernels/sizes.h"
 
 namespace rafter::gemm {
 
 #define ARG(field) arg(offsetof(GemmArgs, field))
-
-namespace {
-
-constexpr int kFloat = sizeof(float);
-
-}  // namespace
 
 std::string KernelName(const GemmSpec& spec) {
   std::string name = std::string("gemm_f32_") + IsaName(spec.isa) + "_" + std::to_string(spec.vecs) + "v_oc" +

@@ -5,14 +5,9 @@
 #include <cmath>
 
 #include "kernels/conv/gemm/columns.h"
+#include "kernels/sizes.h"
 
 namespace rafter::gemm {
-
-namespace {
-
-constexpr int64_t kLineFloats = 16;
-
-}  // namespace
 
 WeightLayout LayOutWeights(const ConvProblem& problem) {
   const ConvDesc& d = problem.desc;

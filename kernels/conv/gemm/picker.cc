@@ -9,6 +9,7 @@
 #include "jit/compile.h"
 #include "jit/reg_pool.h"
 #include "kernels/lane_masks.h"
+#include "kernels/sizes.h"
 
 namespace rafter::gemm {
 
@@ -16,7 +17,6 @@ namespace rafter::gemm {
 
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
 constexpr int kUnrolledChunks = 8;
 
 const int32_t* LanesUpTo(int64_t count, int64_t lanes) { return FirstLanes(std::clamp<int64_t>(count, 0, lanes)); }

@@ -6,12 +6,11 @@
 #include "kernels/conv/gemm/gemm.h"
 #include "kernels/conv/gemm/gemm_plan.h"
 #include "kernels/conv/gemm/tuning.h"
+#include "kernels/sizes.h"
 
 namespace rafter::gemm {
 
 namespace {
-
-constexpr int64_t kLineFloats = 16;
 
 int64_t RoundToLine(int64_t floats) { return (floats + kLineFloats - 1) / kLineFloats * kLineFloats; }
 

@@ -13,21 +13,11 @@
 
 #include "kernels/conv/strip/strip_plan.h"
 #include "kernels/lane_masks.h"
+#include "kernels/shift.h"
+#include "kernels/sizes.h"
 #include "runtime/parallel.h"
 
 namespace rafter::strip {
-
-namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-// Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
-template <typename T>
-T* Shift(T* pointer, int64_t bytes) {
-  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + static_cast<uintptr_t>(bytes));
-}
-
-}  // namespace
 
 // One thread's work.
 class StripDriver {

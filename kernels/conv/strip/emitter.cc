@@ -8,6 +8,8 @@
 
 #include "jit/code_cache.h"
 #include "jit/compile.h"
+#include "kernels/conv/strip/piece.h"
+#include "kernels/sizes.h"
 
 namespace rafter::strip {
 
@@ -15,15 +17,7 @@ namespace rafter::strip {
 
 namespace {
 
-constexpr int kFloat = sizeof(float);
-constexpr int kLineBytes = 64;
-constexpr const char* kFeedNames[] = {"broadcast1", "broadcast2", "vector",
-                                      "in_lane",    "permute",    "blend"};
-
-// Channels that one step of a feed that holds one group consumes.
-int ChannelsPerStep(Feed feed, int lanes) {
-  return feed == Feed::kVector ? lanes : feed == Feed::kBroadcast2 ? 2 : 1;
-}
+constexpr const char* kFeedNames[] = {"broadcast1", "broadcast2", "vector", "in_lane", "permute", "blend"};
 
 }  // namespace
 

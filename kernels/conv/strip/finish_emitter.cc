@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "kernels/conv/strip/emitter.h"
+#include "kernels/sizes.h"
 
 namespace rafter::strip {
 
@@ -11,7 +12,6 @@ namespace rafter::strip {
 
 namespace {
 
-constexpr int kFloat = sizeof(float);
 constexpr int kSlots = 8;  // sums per result register
 
 }  // namespace

@@ -4,14 +4,11 @@
 #include <algorithm>
 
 #include "kernels/conv/strip/result_map.h"
+#include "kernels/sizes.h"
 
 namespace rafter::strip {
 
 namespace {
-
-constexpr int64_t kLineFloats = 16;
-
-int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 // Where one lane of one step takes its weight from.
 struct Source {

@@ -7,12 +7,11 @@
 #include <span>
 
 #include "kernels/conv/strip/tuning.h"
+#include "kernels/sizes.h"
 
 namespace rafter::strip {
 
 namespace {
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::span<const StripShape> Shapes(const Layer& layer) {
   if (layer.num_vecs >= 32) return kShapes32;

@@ -11,15 +11,12 @@
 #include "kernels/conv/strip/emitter.h"
 #include "kernels/conv/strip/tuning.h"
 #include "kernels/cost/conv_cost.h"
+#include "kernels/sizes.h"
 #include "runtime/parallel.h"
 
 namespace rafter::strip {
 
 namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Whether all offsets along an axis stay far from the limits of 64-bit byte offsets.
 bool ReachFits(int64_t in, int64_t pads, int64_t kernel, int64_t stride, int64_t dilation,

@@ -35,7 +35,7 @@ inline constexpr double kPartCycles = 1.5, kStoreCycles = 1;
 inline constexpr double kUnalignedLoads = 1.4;
 
 // Lines fetched ahead per step, at most.
-inline constexpr int64_t kLineBytes = 64, kMaxPrefetchLines = 3;
+inline constexpr int64_t kMaxPrefetchLines = 3;
 
 // Predicted times are at most this share of what multiplications alone cost kernels with a channel per lane.
 inline constexpr double kCapShare = 0.98;

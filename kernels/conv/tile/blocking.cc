@@ -7,14 +7,11 @@
 
 #include "kernels/conv/tile/tuning.h"
 #include "kernels/cost/conv_cost.h"
+#include "kernels/sizes.h"
 
 namespace rafter::tile {
 
 namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::span<const TileShape> Shapes(const jit::IsaInfo& isa) {
   if (isa.num_vecs >= 32) return kShapes32;

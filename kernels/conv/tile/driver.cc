@@ -13,20 +13,14 @@
 #include "kernels/conv/tile/tile_plan.h"
 #include "kernels/conv/tile/tuning.h"
 #include "kernels/lane_masks.h"
+#include "kernels/shift.h"
+#include "kernels/sizes.h"
 #include "runtime/parallel.h"
 #include "runtime/work_shares.h"
 
 namespace rafter::tile {
 
 namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-// Addresses outside of the tensor occur (taps in the padding, never read): integer arithmetic.
-template <typename T>
-T* Shift(T* pointer, int64_t bytes) {
-  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + static_cast<uintptr_t>(bytes));
-}
 
 // Offset in bytes of channel `c`.
 int64_t ChannelOffset(Layout layout, const Strides& s, int64_t c) {

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
+#include "kernels/sizes.h"
+
 namespace rafter::tile {
 
 namespace {
 
-constexpr int64_t kLineFloats = 16;
 constexpr int64_t kOcBlock = 16;  // panels cover whole blocks, so that both vector widths have whole panels
-
-int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 // One panel: `weights` is the first of `lanes` output channels, each `oc_stride` floats long.
 void PackPanel(const Geometry& g, int64_t lanes, int64_t panel_lanes, const float* weights,

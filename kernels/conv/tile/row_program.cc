@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "kernels/conv/tile/spec.h"
+#include "kernels/sizes.h"
 
 namespace rafter::tile {
 
 namespace {
 
 constexpr int64_t kMaxListedColumns = 1 << 18;  // bytes of edge tables per program
-
-int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
 // Tiles of `wide` pixels first, then tiles of one pixel less.
 struct Cut {

@@ -7,12 +7,12 @@
 #include "jit/isa.h"
 #include "kernels/conv/tile/emitter.h"
 #include "kernels/conv/tile/tuning.h"
+#include "kernels/sizes.h"
 
 namespace rafter::tile {
 
 namespace {
 
-constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kMaxEndStretches = 64;
 
 bool HasPieces(const Geometry& g) { return ChannelBlock(g.src_layout) > 1; }

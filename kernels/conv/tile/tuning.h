@@ -57,7 +57,6 @@ inline constexpr double kLoadCost = 0.45, kWeightLineCost = 0.15;
 // Cycles per line of output that a tile touches. 1x1 with 64 channels at 56x56, Zen 3, AVX2: tiles of 3 vectors, which
 // share lines with their neighbours, lose 6 to 12 % against those of 4; 128 channels 5 to 7 %, 256 0 to 3 %.
 inline constexpr double kLineCycles = 18;
-inline constexpr int64_t kLineBytes = 64;
 
 // Most channels per column that are written out without loops. Zen 3, AVX2, against loops (medians of paired runs):
 // 3x3 on 3 channels +8 to 11 %, 7x7 stride 2 on 3 channels +1 to 6 %, 1x1 on 16 channels +3 to 9 %, on 24 +1 to 3 %,

@@ -9,12 +9,11 @@
 #include "kernels/conv/widthwise/spec.h"
 #include "kernels/conv/widthwise/tuning.h"
 #include "kernels/cost/conv_cost.h"
+#include "kernels/sizes.h"
 
 namespace rafter::widthwise {
 
 namespace {
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 const TileWidths& Widths(const jit::IsaInfo& isa) {
   return isa.num_vecs >= 32 ? kWidths32 : kWidths16;

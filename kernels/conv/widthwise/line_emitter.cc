@@ -4,16 +4,11 @@
 #include <cstddef>
 
 #include "kernels/conv/widthwise/emitter.h"
+#include "kernels/sizes.h"
 
 namespace rafter::widthwise {
 
 #define ARG(field) arg(offsetof(WidthArgs, field))
-
-namespace {
-
-constexpr int kFloat = sizeof(float);
-
-}  // namespace
 
 // Masked vectors: with finite weights, zeros in place of the inputs that are outside of the image
 // are as good as leaving them out, and cheaper where the machine has no masked FMA.

@@ -4,13 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/sizes.h"
+
 namespace rafter::widthwise {
-
-namespace {
-
-constexpr int64_t kLineFloats = 16;
-
-}  // namespace
 
 ChannelCut CutChannels(int64_t oc_g) {
   ChannelCut cut;

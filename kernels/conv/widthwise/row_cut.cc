@@ -4,14 +4,13 @@
 #include <algorithm>
 
 #include "kernels/conv/widthwise/spec.h"
+#include "kernels/sizes.h"
 
 namespace rafter::widthwise {
 
 namespace {
 
 constexpr int64_t kMaxMaskLanes = 1 << 19;  // of all edge tiles together: 2 MiB of masks
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class Cutter {
  public:

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "kernels/sizes.h"
+
 namespace rafter::widthwise {
 
 namespace {
-
-constexpr int64_t kLineFloats = 16;
 
 int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 

@@ -5,16 +5,11 @@
 #include <vector>
 
 #include "kernels/conv/widthwise/emitter.h"
+#include "kernels/sizes.h"
 
 namespace rafter::widthwise {
 
 #define ARG(field) arg(offsetof(WidthArgs, field))
-
-namespace {
-
-constexpr int kFloat = sizeof(float);
-
-}  // namespace
 
 void WidthEmitter::FinishTile() {
   Label finish, next;

@@ -5,14 +5,11 @@
 
 #include "kernels/conv/winograd/spec.h"
 #include "kernels/conv/winograd/tuning.h"
+#include "kernels/sizes.h"
 
 namespace rafter::winograd {
 
 namespace {
-
-constexpr int64_t kFloat = sizeof(float), kLineFloats = 16;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // One decision: the problem with the costs that several choices need.
 class Chooser {

@@ -11,16 +11,11 @@
 #include <algorithm>
 
 #include "kernels/conv/winograd/worker.h"
+#include "kernels/sizes.h"
 #include "runtime/parallel.h"
 #include "runtime/work_shares.h"
 
 namespace rafter::winograd {
-
-namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-}  // namespace
 
 Worker::Worker(const WinogradPlan& plan, const ConvCall& call, const Buffers& buffers)
     : plan_(plan), problem_(plan.problem_), geometry_(plan.geometry_), shape_(plan.geometry_.shape), call_(call),

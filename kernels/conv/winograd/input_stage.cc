@@ -5,14 +5,10 @@
 #include <cstring>
 
 #include "kernels/conv/winograd/worker.h"
+#include "kernels/shift.h"
+#include "kernels/sizes.h"
 
 namespace rafter::winograd {
-
-namespace {
-
-constexpr int64_t kFloat = sizeof(float);
-
-}  // namespace
 
 bool Worker::IsInside(int64_t y, int64_t x) const {
   const Size2& in = problem_.desc.in;
@@ -49,14 +45,14 @@ void Worker::TransformPixels(const TileRun& run) {
     const bool inside = IsInside(y, x);
     if (!inside) FindPixels(image, y, x, args);
     InputFunction* kernel = inside ? plan_.input_ : plan_.input_scattered_;
-    const float* src = Shift(image, y * s.h + x * s.w);
+    const float* src = Shift(image, (y * s.h + x * s.w) * kFloat);
     args.src = src, args.src_offset = 0, args.v = v;
     args.count = channels / lanes_;
     kernel(&args);
     if (rest == 0) continue;
     // Once more, up to the last channel.
     args.src_offset = (channels - lanes_) * kFloat;
-    args.src = Shift(src, channels - lanes_), args.v = v + channels - lanes_;
+    args.src = Shift(src, (channels - lanes_) * kFloat), args.v = v + channels - lanes_;
     args.count = 1;
     kernel(&args);
   }

@@ -6,14 +6,9 @@
 
 #include "kernels/conv/winograd/worker.h"
 #include "kernels/lane_masks.h"
+#include "kernels/sizes.h"
 
 namespace rafter::winograd {
-
-namespace {
-
-constexpr int64_t kFloat = sizeof(float), kLineFloats = 16;
-
-}  // namespace
 
 // Which outputs of a tile exist.
 int64_t Worker::PixelMask(int64_t y, int64_t x) const {

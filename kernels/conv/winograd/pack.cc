@@ -6,12 +6,12 @@
 
 #include "kernels/conv/winograd/spec.h"
 #include "kernels/conv/winograd/tuning.h"
+#include "kernels/sizes.h"
 
 namespace rafter::winograd {
 
 namespace {
 
-constexpr int64_t kLineFloats = 16;
 constexpr int kChunk = 8;  // output channels transformed together
 constexpr int kMaxTaps = 3;
 

@@ -7,14 +7,11 @@
 
 #include "kernels/conv/winograd/emitter.h"
 #include "kernels/conv/winograd/winograd.h"
+#include "kernels/sizes.h"
 
 namespace rafter::winograd {
 
 namespace {
-
-constexpr int64_t kFloat = sizeof(float), kLineFloats = 16;
-
-int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
 const char* SplitText(Split split) {
   switch (split) {

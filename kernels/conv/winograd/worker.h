@@ -86,13 +86,6 @@ void Worker::ForEachRun(Range block, Range mine, int64_t longest, const Visit& v
   }
 }
 
-// Addresses outside of the tensor occur (tiles that reach into the padding, never read there): integer arithmetic.
-template <typename T>
-T* Shift(T* pointer, int64_t floats) {
-  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) +
-                              static_cast<uintptr_t>(floats * static_cast<int64_t>(sizeof(float))));
-}
-
 }  // namespace rafter::winograd
 
 #endif  // RAFTER_KERNELS_CONV_WINOGRAD_WORKER_H_
