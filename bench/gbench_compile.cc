@@ -7,8 +7,8 @@
 //   run/overhead                          Run of one multiply-add by the reference: checks and dispatch (bar: 150 ns)
 //
 // "cached": all kernels of the plan are in the code cache, plans are forgotten; otherwise the cache is emptied before
-// each call, so that every kernel is generated. Counters: median_us of one call (the bars are 100 us and 2 us), kernels that one call
-// generates.
+// each call, so that every kernel is generated. Counters: median_us of one call (the bars are 100 us and 2 us),
+// kernels that one call generates.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -91,7 +91,7 @@ void TimeOverhead(benchmark::State& state) {
 }
 
 // Every kind of layer that ResNet-50 has.
-constexpr std::array kLayers = {
+constexpr std::array kResNetLayers = {
     "mb1ic3ih224oc64oh112kh7sh2ph3",  "mb1ic64ih56oc64oh56kh1ph0",
     "mb1ic64ih56oc64oh56kh3ph1",      "mb1ic64ih56oc256oh56kh1ph0",
     "mb1ic128ih56oc128oh28kh3sh2ph1", "mb1ic128ih28oc128oh28kh3ph1",
@@ -101,7 +101,7 @@ constexpr std::array kLayers = {
 
 std::vector<Maker> MakersOf(Layout layout) {
   std::vector<Maker> makers;
-  for (const char* layer : kLayers) {
+  for (const char* layer : kResNetLayers) {
     const Result<Descriptor> descriptor = ParseDescriptor(layer);
     if (!descriptor.ok()) continue;
     ConvDesc desc = descriptor->desc;

@@ -20,6 +20,11 @@ Assembler::Assembler(const IsaInfo& isa, uint8_t* buffer, size_t buffer_bytes)
       isa_(isa),
       vec_kind_(isa.vec_bytes == 64 ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM) {}
 
+void Assembler::align(size_t bytes) {
+  const size_t rest = getSize() % bytes;  // code begins on a page
+  if (rest != 0) nop(bytes - rest);
+}
+
 void Assembler::EnterKernel() {
   for (const Reg64& r : {rbx, rbp, r12, r13, r14, r15}) push(r);
 }

@@ -33,6 +33,9 @@ class Assembler : public Xbyak::CodeGenerator {
   // A vector register of the machine's full width (the width travels in the operand at run time).
   Xmm vec(int index) const { return Xmm(vec_kind_, index); }
 
+  // Fills up with nops to a multiple of `bytes`, a power of two of at most a page. (xbyak's own can print.)
+  void align(size_t bytes);
+
   // --- frame of a kernel: void kernel(Args*) in the System V ABI ---
   // Saves the callee-saved registers; the argument pointer stays in rdi.
   void EnterKernel();

@@ -2,11 +2,10 @@
 # Checks what librafter.so exports and uses: only the interface leaves it; nothing in it prints, aborts or
 # exits; the environment is read only where documented; stripped size within the limit.
 #
-#   tools/check_symbols.sh LIBRAFTER_SO LIBRAFTER_A
+#   tools/check_symbols.sh LIBRAFTER_SO
 set -euo pipefail
 
-shared=${1:?usage: check_symbols.sh LIBRAFTER_SO LIBRAFTER_A}
-archive=${2:?usage: check_symbols.sh LIBRAFTER_SO LIBRAFTER_A}
+shared=${1:?usage: check_symbols.sh LIBRAFTER_SO}
 size_limit_bytes=1500000
 interface='^(rafter::|rafter_|(typeinfo|typeinfo name|vtable|VTT) for rafter::|'
 interface+='(non-virtual|virtual) thunk to rafter::)'
@@ -16,9 +15,9 @@ interface+='(non-virtual|virtual) thunk to rafter::)'
 banned='^_*(v?printf|puts|putchar|perror|v?printf_chk|psignal|warnx?|errx?|stdout|stderr)$'
 banned+='|^_*(abort|exit|Exit|quick_exit|assert_fail|assert_perror_fail|assert)$'
 banned_cxx='^std::(cout|cerr|clog|wcout|wcerr|wclog|abort|exit)$|^std::ios_base::Init'
-# Objects that read the environment: RAFTER_MAX_ISA, RAFTER_JIT_DUMP and RAFTER_JIT_PERF, RAFTER_NO_JIT,
-# OMP_NUM_THREADS (whether the user has set it).
-environment_readers='^(isa|code_dump|executable_memory|parallel)\.cc\.o$'
+# Sources that read the environment: RAFTER_MAX_ISA, RAFTER_JIT_DUMP and RAFTER_JIT_PERF, RAFTER_NO_JIT,
+# OMP_NUM_THREADS (whether the user has set it). Objects may hold a whole folder, so sources are searched.
+environment_readers='^jit/(isa|code_dump|executable_memory)\.cc$|^runtime/parallel\.cc$'
 
 failures=0
 fail() { printf 'check_symbols: %s\n' "$*"; failures=$((failures + 1)); }
@@ -40,10 +39,10 @@ while read -r symbol; do
 done < <(printf '%s\n' "$exported" | grep -E '^rafter::[a-z_0-9]+::' || true)
 [ -n "$exported" ] || fail 'librafter.so exports nothing'
 
-while read -r object; do
-  fail "$object reads the environment (allowed: $environment_readers)"
-done < <(nm -A --undefined-only "$archive" 2>/dev/null |
-  sed -nE 's/^[^:]*:([^:]*):.* U (secure_)?getenv$/\1/p' | sort -u | grep -vE "$environment_readers" || true)
+while read -r source; do
+  fail "$source reads the environment (allowed: $environment_readers)"
+done < <(cd "$(dirname "${BASH_SOURCE[0]}")/.." &&
+  grep -rlwE '(secure_)?getenv|environ' include jit runtime kernels | grep -vE "$environment_readers" || true)
 
 stripped=$(mktemp)
 trap 'rm -f "$stripped"' EXIT

@@ -225,7 +225,8 @@ std::string WinogradPlan::Describe() const {
        number(geometry_.tiles) + " in all");
   for (const PanelRun& run : layout_.runs) {
     line("panels: " + number(run.panels) + " x " + number(run.vecs) + " vectors of " + number(layout_.lanes) +
-         " output channels, at most " + number(MaxTiles(run.vecs, SumParts(layout_.ic_g), isa_)) + " tiles in registers");
+         " output channels, at most " + number(MaxTiles(run.vecs, SumParts(layout_.ic_g), isa_)) +
+         " tiles in registers");
   }
   line("threads: " + number(blocking_.threads) +
        SplitText(blocking_.split));
