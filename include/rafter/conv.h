@@ -90,8 +90,8 @@ struct PackOptions {
   MemoryPool* pool = nullptr;    // null: MemoryPool::Default()
 };
 
-// Weights in the order in which an algorithm reads them. The format depends on the algorithm, the vector
-// width, groups, ic, oc and kernel only, so one object serves every image size, batch and thread count.
+// Weights in the order in which an algorithm reads them. The format depends on the algorithm, the vector width, groups,
+// ic, oc and kernel only: one object serves every batch, thread count and image size for which algorithm() is the same.
 // Immutable and shared: copies are cheap, concurrent use is safe.
 class RAFTER_EXPORT PackedWeights {
  public:

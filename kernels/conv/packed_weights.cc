@@ -78,13 +78,12 @@ Result<std::shared_ptr<PackedWeights::Rep>> AllocatePacked(MemoryPool& pool, siz
 
 }  // namespace
 
-uint64_t PackedChecksum(const std::byte* payload, size_t bytes) noexcept {
-  uint64_t hash = 0xcbf29ce484222325u;
+uint64_t PackedChecksum(const std::byte* data, size_t bytes, uint64_t hash) noexcept {
   const auto add = [&hash](uint64_t word) { hash = (hash ^ word) * 0x100000001b3u; };
-  const std::byte* const last = payload + bytes / sizeof(uint64_t) * sizeof(uint64_t);
+  const std::byte* const last = data + bytes / sizeof(uint64_t) * sizeof(uint64_t);
   uint64_t word = 0;
-  for (; payload != last; payload += sizeof word) {
-    std::memcpy(&word, payload, sizeof word);  // of a constant size: one load
+  for (; data != last; data += sizeof word) {
+    std::memcpy(&word, data, sizeof word);  // of a constant size: one load
     add(word);
   }
   if (bytes % sizeof word == 0) return hash;
@@ -93,6 +92,18 @@ uint64_t PackedChecksum(const std::byte* payload, size_t bytes) noexcept {
   add(word);
   return hash;
 }
+
+namespace {
+
+// Of header, padding and payload, as if the checksum in the header were 0.
+uint64_t BlockChecksum(std::span<const std::byte> block) {
+  std::byte head[kPackedPayloadOffset];
+  std::memcpy(head, block.data(), sizeof head);
+  std::memset(head + offsetof(PackedHeader, checksum), 0, sizeof PackedHeader::checksum);
+  return PackedChecksum(block.data() + sizeof head, block.size() - sizeof head, PackedChecksum(head, sizeof head));
+}
+
+}  // namespace
 
 PackedWeights::Rep::~Rep() {
   if (pool != nullptr) pool->Free(block);
@@ -115,10 +126,7 @@ Result<PackedWeights> PackedWeights::FromBytes(std::span<const std::byte> bytes,
   PackedHeader header;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (Status status = CheckHeader(header, bytes.size()); !status.ok()) return status;
-  if (header.checksum != PackedChecksum(bytes.data() + kPackedPayloadOffset,
-                                        static_cast<size_t>(header.payload_bytes))) {
-    return Damaged("the checksum does not match the payload");
-  }
+  if (header.checksum != BlockChecksum(bytes)) return Damaged("the checksum does not match the bytes");
   auto rep = AllocatePacked(pool != nullptr ? *pool : MemoryPool::Default(),
                             static_cast<size_t>(header.payload_bytes));
   if (!rep.ok()) return rep.status();
@@ -147,7 +155,8 @@ Result<PackedWeights> Pack(const ConvPlan& plan, const float* oihw, const float*
   } else {
     plan.Pack(oihw, bias, payload);
   }
-  header.checksum = PackedChecksum(rep->block + kPackedPayloadOffset, payload_bytes);
+  std::memcpy(rep->block, &header, sizeof header);
+  header.checksum = BlockChecksum({rep->block, rep->block_bytes});
   std::memcpy(rep->block, &header, sizeof header);
   return PackedWeights(rep);
 }

@@ -15,8 +15,8 @@ namespace rafter {
 Result<PackedWeights> Pack(const ConvPlan& plan, const float* oihw, const float* bias,
                            const PackOptions& options);
 
-// FNV-1a over words of 8 bytes.
-uint64_t PackedChecksum(const std::byte* payload, size_t bytes) noexcept;
+// FNV-1a over words of 8 bytes, begun or continued from `hash`.
+uint64_t PackedChecksum(const std::byte* data, size_t bytes, uint64_t hash = 0xcbf29ce484222325u) noexcept;
 
 }  // namespace rafter
 

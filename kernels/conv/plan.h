@@ -21,12 +21,12 @@ namespace rafter {
 struct PackedHeader {
   static constexpr uint32_t kMagic = 0x52465457;  // "WTFR" in memory
   uint32_t magic = kMagic;
-  uint32_t version = 2;       // 2: blocks of about 64 input channels
+  uint32_t version = 3;       // 3: the checksum covers the header
   uint32_t format = 0;        // a PackedFormat
   uint32_t vec_lanes = 0;     // lanes per vector, 0 where it does not matter
   int64_t groups = 0, ic_g = 0, oc_g = 0, kh = 0, kw = 0;
   uint64_t payload_bytes = 0; // after the header, starts at kPackedPayloadOffset
-  uint64_t checksum = 0;      // FNV-1a of the payload, in 8-byte words
+  uint64_t checksum = 0;      // FNV-1a of the whole block with 0 here, in 8-byte words
 };
 enum class PackedFormat : uint32_t {
   kPlain = 1, kPanels = 2, kWidthwise = 3, kDepthwise = 4, kSplitK = 6, kGrouped = 7, kGemm = 9,

@@ -124,7 +124,7 @@ TEST(PackedWeights, RefusesDamage) {
   expect("0 bytes, allowed: 128", [](Bytes& b, PackedHeader&) { b.clear(); });
   expect("127 bytes", [](Bytes& b, PackedHeader&) { b.resize(127); });
   expect("magic", [](Bytes&, PackedHeader& h) { h.magic ^= 1; });
-  expect("version 3, allowed: 2", [](Bytes&, PackedHeader& h) { h.version = 3; });
+  expect("version 2, allowed: 3", [](Bytes&, PackedHeader& h) { h.version = 2; });
   expect("format 77", [](Bytes&, PackedHeader& h) { h.format = 77; });
   expect("not positive", [](Bytes&, PackedHeader& h) { h.ic_g = 0; });
   expect("not positive", [](Bytes&, PackedHeader& h) { h.kw = -1; });
@@ -134,6 +134,17 @@ TEST(PackedWeights, RefusesDamage) {
   expect("checksum", [](Bytes&, PackedHeader& h) { h.checksum ^= 1; });
   expect("checksum", [](Bytes& b, PackedHeader&) { b.back() ^= std::byte{1}; });
   expect("checksum", [](Bytes& b, PackedHeader&) { b[kPackedPayloadOffset] ^= std::byte{128}; });
+}
+
+TEST(PackedWeights, RefuseEveryFlippedBitOfTheHeader) {
+  const auto packed = MakeConv().PackWeights(SomeWeights().data(), nullptr);
+  Bytes bytes = Stored(*packed);
+  for (size_t bit = 0; bit < 8 * kPackedPayloadOffset; ++bit) {
+    bytes[bit / 8] ^= std::byte{1} << bit % 8;
+    EXPECT_FALSE(PackedWeights::FromBytes(bytes).ok()) << "bit " << bit;
+    bytes[bit / 8] ^= std::byte{1} << bit % 8;
+  }
+  EXPECT_TRUE(PackedWeights::FromBytes(bytes).ok());
 }
 
 TEST(PackedWeights, FlushesDenormalsOnlyWhenAsked) {
