@@ -151,9 +151,11 @@ class InfoWriter {
       Line("roofs", "not measured today");
       return;
     }
+    const std::string place = local_.doubtful             ? ", on a busy machine: perhaps too low, not kept"
+                              : local_.cache_file.empty() ? ""
+                                                          : ", kept in " + local_.cache_file;
     Line("roofs", fmt::format("{}{}{}", local_.measured_now ? "measured now" : "measured today",
-                              roofs.quick ? ", roughly" : "",
-                              local_.cache_file.empty() ? "" : ", kept in " + local_.cache_file));
+                              roofs.quick ? ", roughly" : "", place));
     text_ += "\n  ISA     threads  GFLOP/s: FMA  with a load  with an add\n";
     for (const roofline::FmaPeak& peak : roofs.peaks) {
       fmt::format_to(std::back_inserter(text_), "  {:<7} {:>7}  {:>12.1f}  {:>11.1f}  {:>11.1f}\n",

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "bench/neighbours.h"
 #include "bench/omp_team.h"
 #include "cli/interrupt.h"
 #include "roofline/roof_cache.h"
+#include "roofline/roof_plausibility.h"
 #include "roofline/wall_clock.h"
 
 namespace rafter::cli {
@@ -36,6 +38,10 @@ void ReadCacheOnly(LocalRoofs& local) {
     local.machine.roofs = std::move(cached->roofs);
     local.machine.measured_on = cached->measured_on;
     local.cache_file = path;
+    for (const FmaPeak& peak : local.machine.roofs.peaks) {
+      const std::string why = Implausibility(local.machine.roofs, peak.isa, peak.threads);
+      if (!why.empty()) local.remarks.push_back("busy machine: today's roofs are implausible: " + why);
+    }
   } else if (cached.status().code() != StatusCode::kUnsupported) {
     local.remarks.emplace_back(cached.status().message());
   }
@@ -88,6 +94,17 @@ LocalRoofs GetLocalRoofs(const RoofRequest& request, Progress& progress) {
   options.threads = request.threads;
   options.force = request.policy == RoofPolicy::kRemeasure;
   options.quick = request.quick;
+  options.poll = [] {
+    if (Interrupted()) throw MeasurementInterrupted();
+  };
+  bench::CpuTimes before = bench::ReadCpuTimes();
+  options.busy_cpus = [&before] {
+    const bench::CpuTimes now = bench::ReadCpuTimes();
+    const double busy = bench::BusyCpusBetween(before, now);
+    before = now;
+    return busy;
+  };
+  options.busy_from = bench::kBusyCpus;
   options.progress = [&relay](const std::string& what, double done) { relay(what, done); };
 
   const bench::ScopedTeamSize team(
@@ -99,6 +116,7 @@ LocalRoofs GetLocalRoofs(const RoofRequest& request, Progress& progress) {
   if (measured.ok()) {
     local.machine = std::move(measured->machine);
     local.measured_now = measured->measured_now;
+    local.doubtful = measured->doubtful;
     local.cache_file = std::move(measured->cache_file);
     local.remarks = std::move(measured->warnings);
   } else {

@@ -29,6 +29,7 @@ struct RoofRequest {
 struct LocalRoofs {
   roofline::Machine machine;
   bool measured_now = false;
+  bool doubtful = false;             // measured on a busy machine, or implausible: not kept
   std::string cache_file;            // empty: nothing is kept
   std::vector<std::string> remarks;  // one line each
 };

@@ -166,14 +166,19 @@ class Sweep {
     });
   }
 
+  void Poll() const {
+    if (options_.poll) options_.poll();
+  }
+
   // How many passes fill a batch. Grows from one pass, and looks twice at each step: a single
   // preempted run must not pass for a slow memory.
-  int64_t PassesFor(const Loop& loop) noexcept {
+  int64_t PassesFor(const Loop& loop) {
     constexpr int kSteps = 6;
     constexpr double kMostGrowth = 64;
     const double batch_ns = options_.threads > 1 ? kTeamBatchNs : kBatchNs;
     int64_t passes = 1;
     for (int step = 0; step < kSteps; ++step) {
+      Poll();
       const double first = RunNs(loop, 0, loop.array_blocks, passes);
       const double ns = std::min(first, RunNs(loop, 0, loop.array_blocks, passes));
       if (ns >= batch_ns / 2) break;
@@ -189,6 +194,7 @@ class Sweep {
     const int64_t deadline = NowNs() + std::llround(options_.point_us * 1000);
     for (size_t rounds = 0; rounds < kMaxBatches; ++rounds) {
       if (rounds >= kMinBatches && NowNs() >= deadline) return;
+      Poll();
       round();
     }
   }
@@ -212,6 +218,7 @@ class Sweep {
     Repeat([&] {
       double sum = 0;
       for (int64_t s = 0; s < slices; ++s) {
+        Poll();
         const Range range = SplitRange(loop.array_blocks, slices, s);
         const double ns = RunNs(loop, range.begin, range.end - range.begin, 1);
         best[static_cast<size_t>(s)] = std::min(best[static_cast<size_t>(s)], ns);

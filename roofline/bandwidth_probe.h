@@ -24,6 +24,7 @@ struct SweepOptions {
   double non_temporal_from_bytes =
       0;  // footprints from here on also get non-temporal variants; 0 = none
   std::function<void(double done)> progress;  // fraction of the sweep that is done; may be empty
+  std::function<void()> poll;                 // between batches; quick, may be empty, may throw to end the sweep
 };
 
 // Rising footprints in steps of 1.4x (quick: 2x) from 8 KiB (more with many threads: 4 KiB each) to

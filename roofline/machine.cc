@@ -2,11 +2,14 @@
 #include "roofline/machine.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "roofline/data_sheets.h"
+#include "roofline/fma_probe.h"
 #include "roofline/machine_json.h"
 #include "roofline/roof_cache.h"
+#include "roofline/roof_plausibility.h"
 
 namespace rafter::roofline {
 namespace {
@@ -45,20 +48,20 @@ class LocalRoofs {
     if (!options_.force) ReadCache();
     const std::vector<Isa> isas = WantedIsas(options_);
     if (isas.empty()) return Status::Unsupported("this machine has no instruction set to measure");
-    for (size_t i = 0; i < isas.size(); ++i) {
-      const auto progress = [&](const std::string& what, double done) {
-        if (!options_.progress) return;
-        options_.progress(what, (static_cast<double>(i) + done) / static_cast<double>(isas.size()));
-      };
-      if (Status status = MeasureMissing(isas[i], progress); !status.ok()) return status;
+    pairs_in_all_ = static_cast<double>(isas.size() * options_.threads.size());
+    for (const Isa isa : isas) {
+      for (const int threads : options_.threads) {
+        if (!Known(isa, threads)) {
+          if (Status status = Measure(isa, threads); !status.ok()) return status;
+        }
+        pairs_done_ += 1;
+      }
     }
     if (result_.measured_now) WriteCache();
     return std::move(result_);
   }
 
  private:
-  using Progress = std::function<void(const std::string& what, double done)>;
-
   void FindCacheFile() {
     if (!options_.use_cache) return;
     const std::string directory =
@@ -83,44 +86,99 @@ class LocalRoofs {
     }
   }
 
-  Status MeasureMissing(Isa isa, const Progress& progress) {
-    Roofs& roofs = result_.machine.roofs;
+  bool Known(Isa isa, int threads) {
+    const Roofs& roofs = result_.machine.roofs;
+    if (FindPeak(roofs, isa, threads) == nullptr || FindCurve(roofs, isa, threads, Mix::kLoad) == nullptr) return false;
+    const std::string why = Implausibility(roofs, isa, threads);
+    if (!why.empty()) result_.warnings.push_back("roofs are measured again, those of today are implausible: " + why);
+    return why.empty();
+  }
+
+  RoofOptions OptionsFor(Isa isa, int threads) const {
     RoofOptions measure;
-    measure.threads.clear();
-    for (const int threads : options_.threads) {
-      const bool known = FindPeak(roofs, isa, threads) != nullptr &&
-                         FindCurve(roofs, isa, threads, Mix::kLoad) != nullptr;
-      const bool listed = std::find(measure.threads.begin(), measure.threads.end(), threads) !=
-                          measure.threads.end();
-      if (!known && !listed) measure.threads.push_back(threads);
-    }
-    if (measure.threads.empty()) return {};
     measure.isas = {isa};
+    measure.threads = {threads};
     measure.quick = options_.quick;
     measure.pool = options_.pool;
     measure.reported = result_.machine.environment.caches_reported;
     measure.memory_limit_bytes = ArenaLimit(result_.machine.environment.limits);
-    measure.progress = progress;
-    Result<Roofs> measured = MeasureRoofs(measure);
-    if (!measured.ok()) return measured.status();
-    MergeRoofs(*measured, roofs);
+    measure.poll = options_.poll;
+    measure.progress = [this](const std::string& what, double done) {
+      if (options_.progress) options_.progress(what, (pairs_done_ + done) / pairs_in_all_);
+    };
+    return measure;
+  }
+
+  // What several threads must reach where nobody asked for the roofs of one: a few milliseconds.
+  double OneThreadPeak(Isa isa, int threads) const {
+    if (threads < 2 || FindPeak(result_.machine.roofs, isa, 1) != nullptr) return 0;
+    constexpr double kBudgetUs = 10'000;
+    const Result<FmaProbe> probe = FmaProbe::Create(isa);
+    return probe.ok() ? probe->Measure(kBudgetUs) : 0;
+  }
+
+  // Until the roofs are plausible, a few times at most.
+  Status Measure(Isa isa, int threads) {
+    constexpr int kMostAttempts = 3;
+    const double one_thread_gflops = OneThreadPeak(isa, threads);
+    std::string why;
+    double busy = -1;
+    Roofs measured;
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      if (options_.busy_cpus) static_cast<void>(options_.busy_cpus());
+      const RoofOptions options = OptionsFor(isa, threads);
+      Result<Roofs> roofs = options_.measure ? options_.measure(options) : MeasureRoofs(options);
+      if (!roofs.ok()) return roofs.status();
+      busy = options_.busy_cpus ? options_.busy_cpus() : -1;
+      measured = *std::move(roofs);
+      // Several threads are judged beside one.
+      Roofs all = result_.machine.roofs;
+      MergeRoofs(measured, all);
+      why = Implausibility(all, isa, threads, one_thread_gflops);
+      // Other work that was busy twice will be so a third time.
+      if (why.empty() || (attempt == 1 && busy >= options_.busy_from)) break;
+    }
+    MergeRoofs(measured, result_.machine.roofs);
     result_.measured_now = true;
+    if (why.empty() && busy < options_.busy_from) {
+      MergeRoofs(measured, worth_keeping_);
+      worth_keeping_.quick = measured.quick;
+    } else {
+      Doubt(isa, threads, why, busy);
+    }
     return {};
+  }
+
+  void Doubt(Isa isa, int threads, const std::string& why, double busy) {
+    result_.doubtful = true;
+    std::string text = "busy machine: roofs of " + std::string(IsaName(isa)) + ", " + std::to_string(threads) +
+                       (threads == 1 ? " thread" : " threads") + " may be too low and are not kept";
+    if (busy >= options_.busy_from) {
+      char number[32];
+      std::snprintf(number, sizeof number, "%.1f", busy);
+      text += "; other work kept " + std::string(number) + " CPUs busy meanwhile";
+    }
+    if (!why.empty()) text += "; implausible, repeatedly: " + why;
+    result_.warnings.push_back(std::move(text));
   }
 
   void WriteCache() {
     if (result_.cache_file.empty()) return;
+    const std::string path = result_.cache_file;
+    if (result_.doubtful) result_.cache_file.clear();
+    if (worth_keeping_.peaks.empty()) return;
     // Another process may have added roofs meanwhile, and a forced measurement replaces only its
     // own.
     Machine kept = result_.machine;
-    const Result<Machine> cached = ReadRoofCache(result_.cache_file);
+    kept.roofs = worth_keeping_;
+    const Result<Machine> cached = ReadRoofCache(path);
     if (cached.ok() && kept.roofs.quick && !cached->roofs.quick)
       return;  // full roofs are worth more
     if (cached.ok() && cached->roofs.quick == kept.roofs.quick) {
       kept.roofs = cached->roofs;
-      MergeRoofs(result_.machine.roofs, kept.roofs);
+      MergeRoofs(worth_keeping_, kept.roofs);
     }
-    const Status status = WriteRoofCache(result_.cache_file, kept);
+    const Status status = WriteRoofCache(path, kept);
     if (status.ok()) return;
     result_.warnings.push_back("roofs are not kept: " + std::string(status.message()));
     result_.cache_file.clear();
@@ -129,6 +187,8 @@ class LocalRoofs {
   const LocalMachineOptions& options_;
   const std::string today_ = Today();
   LocalMachineResult result_;
+  Roofs worth_keeping_;  // measured now, plausible, on a quiet machine
+  double pairs_done_ = 0, pairs_in_all_ = 1;
 };
 
 }  // namespace

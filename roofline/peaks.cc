@@ -52,6 +52,10 @@ class Measurement {
   }
 
  private:
+  void Poll() const {
+    if (options_.poll) options_.poll();
+  }
+
   void Report(const std::string& what, double pair_done) const {
     if (!options_.progress) return;
     const double pairs = static_cast<double>(isas_.size() * options_.threads.size());
@@ -79,6 +83,7 @@ class Measurement {
                  {FmaKind::kFmaWithLoad, &peak.with_load_gflops, 0, pace_.variant},
                  {FmaKind::kFmaWithAdd, &peak.with_add_gflops, 0, pace_.variant}};
     for (const auto& kind : kinds) {
+      Poll();
       const Result<FmaProbe> probe = FmaProbe::Create(isa, kind.kind);
       if (!probe.ok()) return probe.status();
       if (kind.warm_up_us > 0) static_cast<void>(probe->Measure(*pool_, threads, kind.warm_up_us));
@@ -91,6 +96,7 @@ class Measurement {
   Status MeasureChains(Isa isa) {
     for (const int chains : {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24}) {
       if (chains > FullChains(isa)) break;
+      Poll();
       const Result<FmaProbe> probe = FmaProbe::Create(isa, FmaKind::kFma, chains);
       if (!probe.ok()) return probe.status();
       roofs_.chains.push_back({isa, chains, probe->Measure(pace_.chain)});
@@ -111,6 +117,7 @@ class Measurement {
     // Where the last cache ends is not known before the sweep: from half of what is reported.
     sweep.non_temporal_from_bytes = std::max(l3 / 2, 16 * kMiB);
     sweep.progress = [&](double done) { Report(what, done); };
+    sweep.poll = options_.poll;
     Result<std::vector<BandwidthCurve>> curves = MeasureBandwidth(sweep);
     if (!curves.ok()) return curves.status();
     for (BandwidthCurve& curve : *curves) {
@@ -137,8 +144,10 @@ class Measurement {
 
   void MeasureForkJoins(int threads) {
     if (threads < 2) return;
+    Poll();
     const char* backend = options_.pool == nullptr ? "openmp" : "caller";
     roofs_.fork_joins.push_back(MeasureForkJoin(*pool_, backend, threads, pace_.fork_join));
+    Poll();
     Result<std::unique_ptr<WorkerPool>> workers = WorkerPool::Create({.threads = threads});
     // A system that refuses threads has no cost of them to report.
     if (!workers.ok()) return;

@@ -203,7 +203,12 @@ class Info(CommandTest):
         measure = lambda *options: self.succeed("info", "--threads", "1", "--quiet", *options,
                                                 XDG_CACHE_HOME=cache)
         self.assertIn("not measured today", measure("--no-measure"))
-        self.assertIn("measured now", measure())
+        first = measure()
+        self.assertIn("measured now", first)
+        if "busy machine" in first:
+            self.assertIn("not kept", first)
+            self.assertIn("not measured today", measure("--no-measure"))
+            self.skipTest("other work keeps this machine busy")
         again = measure()
         self.assertIn("measured today", again)
         self.assertRegex(again, r"caches measured +L1 ")

@@ -90,6 +90,92 @@ TEST_F(LocalMachineTest, AnUnwritableCacheIsAWarning) {
   EXPECT_NE(result.warnings[0].find("not kept"), std::string::npos);
 }
 
+// Roofs of one and two threads with the wanted peaks.
+Roofs RoofsOf(int threads, double gflops, double l1_in_place = 200) {
+  Roofs roofs = MadeUpMachine().roofs;
+  roofs.quick = true;
+  for (BandwidthCurve& curve : roofs.curves) curve.threads = threads;
+  roofs.curves[3] = LeveledCurve(Isa::kAvx2, threads, Mix::kInPlace, l1_in_place, 100, 50, 17);
+  roofs.levels[0].threads = threads;
+  roofs.peaks = {{Isa::kAvx2, threads, gflops, gflops, gflops}};
+  return roofs;
+}
+
+TEST_F(LocalMachineTest, MeasuresImplausibleRoofsAgain) {
+  options_.threads = {1, 2};
+  int of_two = 0;
+  options_.measure = [&](const RoofOptions& wanted) -> Result<Roofs> {
+    if (wanted.threads == std::vector<int>{1}) return RoofsOf(1, 97.7);
+    return ++of_two < 3 ? RoofsOf(2, 5.3) : RoofsOf(2, 180);
+  };
+  const LocalMachineResult result = Get();
+  EXPECT_EQ(of_two, 3);
+  EXPECT_TRUE(result.warnings.empty());
+  EXPECT_FALSE(result.doubtful);
+  EXPECT_EQ(result.cache_file, path_);
+  EXPECT_EQ(FindPeak(result.machine.roofs, Isa::kAvx2, 2)->gflops, 180);
+  EXPECT_FALSE(Get().measured_now);
+}
+
+TEST_F(LocalMachineTest, UsesButDoesNotKeepWhatStaysImplausible) {
+  options_.threads = {1, 2};
+  int of_two = 0;
+  options_.measure = [&](const RoofOptions& wanted) -> Result<Roofs> {
+    if (wanted.threads == std::vector<int>{1}) return RoofsOf(1, 97.7);
+    ++of_two;
+    return RoofsOf(2, 5.3);
+  };
+  const LocalMachineResult result = Get();
+  EXPECT_EQ(of_two, 3);
+  EXPECT_TRUE(result.doubtful);
+  EXPECT_TRUE(result.cache_file.empty());
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_NE(result.warnings[0].find("busy machine: roofs of avx2, 2 threads"), std::string::npos) << result.warnings[0];
+  EXPECT_NE(result.warnings[0].find("5.3 GFLOP/s, of one thread 97.7"), std::string::npos) << result.warnings[0];
+  EXPECT_EQ(FindPeak(result.machine.roofs, Isa::kAvx2, 2)->gflops, 5.3);
+  // One thread's were fine.
+  const Result<Machine> kept = ReadRoofCache(path_);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_NE(FindPeak(kept->roofs, Isa::kAvx2, 1), nullptr);
+  EXPECT_EQ(FindPeak(kept->roofs, Isa::kAvx2, 2), nullptr);
+}
+
+TEST_F(LocalMachineTest, KeepsNothingThatWasMeasuredOnABusyMachine) {
+  options_.measure = [](const RoofOptions&) -> Result<Roofs> { return RoofsOf(1, 97.7); };
+  options_.busy_cpus = [] { return 1.4; };
+  const LocalMachineResult busy = Get();
+  EXPECT_TRUE(busy.doubtful);
+  ASSERT_EQ(busy.warnings.size(), 1u);
+  EXPECT_NE(busy.warnings[0].find("other work kept 1.4 CPUs busy"), std::string::npos) << busy.warnings[0];
+  EXPECT_EQ(ReadRoofCache(path_).status().code(), StatusCode::kUnsupported);
+  options_.busy_cpus = [] { return 0.1; };
+  EXPECT_FALSE(Get().doubtful);
+  EXPECT_TRUE(ReadRoofCache(path_).ok());
+}
+
+TEST_F(LocalMachineTest, DoesNotBelieveImplausibleRoofsOfTheFile) {
+  Machine machine = MadeUpMachine();
+  machine.roofs = RoofsOf(1, 100);
+  MergeRoofs(RoofsOf(2, 5.3), machine.roofs);
+  ASSERT_TRUE(WriteRoofCache(path_, machine).ok());
+  options_.threads = {1, 2};
+  options_.measure = [](const RoofOptions&) -> Result<Roofs> { return RoofsOf(2, 180); };
+  const LocalMachineResult result = Get();
+  EXPECT_TRUE(result.measured_now);
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_NE(result.warnings[0].find("measured again"), std::string::npos);
+  EXPECT_EQ(FindPeak(result.machine.roofs, Isa::kAvx2, 2)->gflops, 180);
+}
+
+TEST_F(LocalMachineTest, PollingMayEndTheWork) {
+  struct Enough {};
+  int polls = 0;
+  options_.poll = [&] {
+    if (++polls == 20) throw Enough();
+  };
+  EXPECT_THROW(static_cast<void>(LocalMachine(options_)), Enough);
+}
+
 TEST_F(LocalMachineTest, ProgressMayEndTheWork) {
   struct Enough {};
   options_.progress = [](const std::string&, double) { throw Enough(); };
