@@ -61,8 +61,8 @@ struct RoofOptions {
   // Called with what is measured and the fraction done (0 … 1), on the calling thread and between
   // measurements; may be empty, may throw to end the work.
   std::function<void(const std::string& what, double done)> progress;
-  // Called more often, between the batches of a probe: on a busy machine a single point may take seconds. Must be quick;
-  // may be empty, may throw to end the work.
+  // Called more often, between the batches of a probe: on a busy machine a single point may take seconds. Must be
+  // quick; may be empty, may throw to end the work.
   std::function<void()> poll;
 };
 
