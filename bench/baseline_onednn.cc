@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/baseline_onednn_layout.h"
 #include "bench/baseline_onednn_ops.h"
 #include "bench/baseline_onednn_post_ops.h"
 #include "bench/omp_team.h"
@@ -44,20 +45,6 @@ Status FromError(const char* step, const dnnl::error& error) {
   }
 }
 
-Tag TagOf(Layout layout) {
-  switch (layout) {
-    case Layout::kNhwc:
-      return Tag::nhwc;
-    case Layout::kNchw:
-      return Tag::nchw;
-    case Layout::kNchw16c:
-      return Tag::nChw16c;
-    case Layout::kNchw8c:
-      return Tag::nChw8c;
-  }
-  return Tag::undef;
-}
-
 memory::desc F32(const memory::dims& dims, Tag tag) {
   return memory::desc(dims, memory::data_type::f32, tag);
 }
@@ -66,9 +53,9 @@ memory::desc F32(const memory::dims& dims, Tag tag) {
 std::string NameOf(const memory::desc& desc, const memory::dims& dims, Layout preferred) {
   // With one row or column several layouts are the same; the case's own name is the least
   // surprising.
-  if (desc == F32(dims, TagOf(preferred))) return LayoutName(preferred);
+  if (desc == F32(dims, OneDnnTag(preferred))) return LayoutName(preferred);
   for (Layout layout : {Layout::kNhwc, Layout::kNchw, Layout::kNchw16c, Layout::kNchw8c}) {
-    if (desc == F32(dims, TagOf(layout))) return LayoutName(layout);
+    if (desc == F32(dims, OneDnnTag(layout))) return LayoutName(layout);
   }
   return "other";
 }
@@ -235,7 +222,7 @@ class OneDnnRun : public BaselineRun {
   void Create() {
     const Tag tag = request_.layout == BaselineLayout::kAny       ? Tag::any
                     : request_.layout == BaselineLayout::kNchw16c ? Tag::nChw16c
-                                                                  : TagOf(problem_.desc.src.layout);
+                                                                  : OneDnnTag(problem_.desc.src.layout);
     const dnnl::primitive_attr attributes = Attributes(tag);
     const int capacity = dnnl::get_primitive_cache_capacity();
     dnnl::set_primitive_cache_capacity(0);
@@ -258,8 +245,8 @@ class OneDnnRun : public BaselineRun {
 
   // The case's own buffers where the layouts agree, else own ones.
   bool BindData(const memory::desc& src_desc, const memory::desc& dst_desc) {
-    const memory::desc case_src = F32(shapes_.src, TagOf(problem_.desc.src.layout));
-    const memory::desc case_dst = F32(shapes_.dst, TagOf(problem_.desc.dst.layout));
+    const memory::desc case_src = F32(shapes_.src, OneDnnTag(problem_.desc.src.layout));
+    const memory::desc case_dst = F32(shapes_.dst, OneDnnTag(problem_.desc.dst.layout));
     src_.Borrow(case_src, engine_, request_.src);
     dst_.Borrow(case_dst, engine_, request_.dst);
     if (src_desc != case_src) {
@@ -305,7 +292,7 @@ class OneDnnRun : public BaselineRun {
   // The caller's tensor where the layouts agree, else a copy.
   bool BindResidual(const float* residual, Bound& tensor) {
     const memory::desc wanted = primitive_desc_->dst_desc();
-    const memory::desc given = F32(shapes_.dst, TagOf(problem_.desc.dst.layout));
+    const memory::desc given = F32(shapes_.dst, OneDnnTag(problem_.desc.dst.layout));
     Bound caller;
     caller.Borrow(given, engine_, residual);
     if (wanted == given) {

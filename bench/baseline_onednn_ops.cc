@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/baseline_onednn_layout.h"
 #include "bench/omp_team.h"
 #include "bench/op_work.h"
 #include "bench/sampler.h"
@@ -22,18 +23,8 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 
-Tag TagOf(Layout layout) {
-  switch (layout) {
-    case Layout::kNhwc: return Tag::nhwc;
-    case Layout::kNchw: return Tag::nchw;
-    case Layout::kNchw16c: return Tag::nChw16c;
-    case Layout::kNchw8c: return Tag::nChw8c;
-  }
-  return Tag::undef;
-}
-
 memory::desc F32(const memory::dims& dims, Layout layout) {
-  return memory::desc(dims, memory::data_type::f32, TagOf(layout));
+  return memory::desc(dims, memory::data_type::f32, OneDnnTag(layout));
 }
 
 std::optional<dnnl::algorithm> UnaryOf(EltwiseKind kind) {
@@ -83,8 +74,8 @@ class OneDnnOp final : public BaselineRun {
     dnnl::set_primitive_cache_capacity(0);
     std::vector<double> times_us;
     Status status;
-    constexpr int kCreations = 5;
-    for (int i = 0; i < kCreations && status.ok(); ++i) {
+    constexpr int kTimedCreations = 5;
+    for (int i = 0; i < kTimedCreations && status.ok(); ++i) {
       arguments_.clear(), memories_.clear();
       const double start = watch->NowUs();
       status = std::visit([&](const auto& desc) { return Make(desc); }, request_.op->desc);
