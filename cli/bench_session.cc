@@ -246,10 +246,8 @@ void BenchSession::PrintThreads(int threads, bench::CacheMode mode) {
 }
 
 void BenchSession::FinishEnvironment() {
-  const std::vector<BaselineInfo> baselines =
-      baseline_ ? std::vector<BaselineInfo>{{baseline_->name(), baseline_->version(),
-                                             baseline_->too_old(), ""}}
-                : std::vector<BaselineInfo>{};
+  std::vector<BaselineInfo> baselines;
+  if (baseline_) baselines.push_back({baseline_->name(), baseline_->version(), baseline_->too_old(), ""});
   report_.environment =
       EnvironmentReport(local_.machine.environment,
                         SelectRoofs(local_.machine.roofs, roof_isas_, plan_.threads), baselines);

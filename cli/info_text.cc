@@ -151,7 +151,7 @@ class InfoWriter {
       Line("roofs", "not measured today");
       return;
     }
-    const std::string place = local_.doubtful             ? ", on a busy machine: perhaps too low, not kept"
+    const std::string place = local_.doubtful             ? ", implausible: perhaps on a busy machine, not kept"
                               : local_.cache_file.empty() ? ""
                                                           : ", kept in " + local_.cache_file;
     Line("roofs", fmt::format("{}{}{}", local_.measured_now ? "measured now" : "measured today",

@@ -140,19 +140,18 @@ class LocalRoofs {
     }
     MergeRoofs(measured, result_.machine.roofs);
     result_.measured_now = true;
-    if (why.empty() && busy < options_.busy_from) {
+    if (why.empty()) {
       MergeRoofs(measured, worth_keeping_);
       worth_keeping_.quick = measured.quick;
-    } else {
-      Doubt(isa, threads, why, busy);
     }
+    if (!why.empty() || busy >= options_.busy_from) Remark(isa, threads, why, busy);
     return {};
   }
 
-  void Doubt(Isa isa, int threads, const std::string& why, double busy) {
-    result_.doubtful = true;
+  void Remark(Isa isa, int threads, const std::string& why, double busy) {
+    result_.doubtful = result_.doubtful || !why.empty();
     std::string text = "busy machine: roofs of " + std::string(IsaName(isa)) + ", " + std::to_string(threads) +
-                       (threads == 1 ? " thread" : " threads") + " may be too low and are not kept";
+                       (threads == 1 ? " thread" : " threads") + " may be too low" + (why.empty() ? "" : " and are not kept");
     if (busy >= options_.busy_from) {
       char number[32];
       std::snprintf(number, sizeof number, "%.1f", busy);

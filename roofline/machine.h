@@ -34,8 +34,8 @@ struct LocalMachineOptions {
   bool force = false;           // measure again what is cached
   bool quick = false;           // accepts and makes quick roofs
   bool use_cache = true;        // false: neither reads nor writes a file
-  // CPUs that other work kept busy since the last call, on average; negative = not known; may be empty. Roofs that
-  // were measured while it was at least `busy_from` are used, but not kept.
+  // CPUs that other work kept busy since the last call, on average; negative = not known; may be empty. While it was
+  // at least `busy_from`, a warning says so.
   std::function<double()> busy_cpus;
   double busy_from = 0.25;
   std::string cache_dir;        // empty: CacheDirectory()
@@ -51,14 +51,13 @@ struct LocalMachineResult {
   Machine machine;
   bool measured_now = false;          // something was measured, not only read
   std::string cache_file;             // empty where something of this is not kept
-  bool doubtful = false;              // measured on a busy machine, or implausible (roof_plausibility.h)
+  bool doubtful = false;              // some are implausible (roof_plausibility.h) and not kept
   std::vector<std::string> warnings;  // damaged or unwritable cache and the like; one line each
 };
 
 // This machine with roofs for all pairs of `isas` and `threads`: read from today's cache file, the
 // missing ones measured and added to the file. Implausible ones count as missing and are measured up to three times;
-// what stays implausible, and what was measured while other work kept CPUs busy, is used this time with a warning, and
-// not added. A damaged, foreign or unwritable cache is a warning, never an error. Errors: those of MeasureRoofs.
+// what stays implausible is used this time with a warning, and not added. A damaged, foreign or unwritable cache is a warning, never an error. Errors: those of MeasureRoofs.
 Result<LocalMachineResult> LocalMachine(const LocalMachineOptions& options = {});
 
 // The machines of machines/*.json, by file name without ".json".
