@@ -151,7 +151,8 @@ class LocalRoofs {
   void Remark(Isa isa, int threads, const std::string& why, double busy) {
     result_.doubtful = result_.doubtful || !why.empty();
     std::string text = "busy machine: roofs of " + std::string(IsaName(isa)) + ", " + std::to_string(threads) +
-                       (threads == 1 ? " thread" : " threads") + " may be too low" + (why.empty() ? "" : " and are not kept");
+                       (threads == 1 ? " thread" : " threads") + " may be too low" +
+                       (why.empty() ? "" : " and are not kept");
     if (busy >= options_.busy_from) {
       char number[32];
       std::snprintf(number, sizeof number, "%.1f", busy);

@@ -57,7 +57,8 @@ struct LocalMachineResult {
 
 // This machine with roofs for all pairs of `isas` and `threads`: read from today's cache file, the
 // missing ones measured and added to the file. Implausible ones count as missing and are measured up to three times;
-// what stays implausible is used this time with a warning, and not added. A damaged, foreign or unwritable cache is a warning, never an error. Errors: those of MeasureRoofs.
+// what stays implausible is used this time with a warning, and not added. A damaged, foreign or unwritable cache is a
+// warning, never an error. Errors: those of MeasureRoofs.
 Result<LocalMachineResult> LocalMachine(const LocalMachineOptions& options = {});
 
 // The machines of machines/*.json, by file name without ".json".

@@ -137,7 +137,8 @@ def main():
 Written by `tools/fast_paths.py` from runs of `rafter bench`; do not edit. Machine: {cpu["model_name"]}
 (family {cpu["family"]}, model {cpu["model"]}), {cpu["isa_effective"]}, {environment["date"][:10]}.
 The bound of a shape is the slower of FLOPs at the measured FMA peak and bytes at the measured bandwidth
-([measuring.md](measuring.md)); another machine has other figures. How to repeat it:
+([measuring.md](measuring.md)); another machine has other figures. Layers that run by Winograd's algorithm are
+measured by the bound of its own work. With `--budget` a part of the shapes is measured. How to repeat it:
 
 ```
 rafter bench @all --mb 1 --vs onednn --layout nhwc --json nhwc.json
