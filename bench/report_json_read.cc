@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "bench/report_json.h"
+#include "roofline/input_text.h"
 
 namespace rafter::bench {
 namespace {
@@ -186,7 +187,9 @@ Report ReadReport(const Json& json) {
 
 Result<Report> ReadJson(std::string_view text) {
   try {
-    return ReadReport(Json::parse(text));
+    const Result<Json> json = roofline::ParseJson(text);
+    if (!json.ok()) return Status::InvalidArgument("report: no valid JSON: " + std::string(json.status().message()));
+    return ReadReport(*json);
   } catch (const nlohmann::json::exception& error) {
     return Status::InvalidArgument(std::string("report: no valid JSON: ") + error.what());
   } catch (const WrongField& error) {

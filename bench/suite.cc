@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <set>
 #include <utility>
 
 #include "bench/suite_texts.h"
+#include "roofline/input_text.h"
 
 namespace rafter::bench {
 namespace {
@@ -165,10 +165,9 @@ Result<std::vector<SuiteCase>> LoadSuiteFile(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) {
     return Status::InvalidArgument("file: '" + path + "' is a directory");
   }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) return Status::InvalidArgument("file: '" + path + "' cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  std::vector<SuiteCase> cases = ParseSuite(text, path);
+  const Result<std::string> text = roofline::ReadTextFile(path);
+  if (!text.ok()) return Status::InvalidArgument("file: '" + path + "' " + std::string(text.status().message()));
+  std::vector<SuiteCase> cases = ParseSuite(*text, path);
   if (cases.empty()) return Status::InvalidArgument("file: '" + path + "' holds no descriptor");
   return cases;
 }

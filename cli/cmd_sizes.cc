@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,6 +22,7 @@
 #include "cli/local_roofs.h"
 #include "cli/machine_option.h"
 #include "cli/standard_output.h"
+#include "roofline/input_text.h"
 #include "roofline/model.h"
 #include "runtime/affinity.h"
 
@@ -76,10 +76,9 @@ Status AppendSuite(const std::string& name, const std::string& mb, std::vector<T
 }
 
 Status AppendFile(const std::string& path, std::vector<TimedLayer>& layers) {
-  std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path)) {
-    return Status::InvalidArgument(fmt::format("file: '{}' cannot be read", path));
-  }
+  const Result<std::string> text = roofline::ReadTextFile(path);
+  if (!text.ok()) return Status::InvalidArgument(fmt::format("file: '{}' {}", path, text.status().message()));
+  std::istringstream file(*text);
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;

@@ -3,26 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
+
+#include "roofline/input_text.h"
 
 namespace rafter::cli {
 
 Result<bench::Report> ReadReportFile(const std::string& path) {
-  std::string text;
-  if (path == "-") {
-    text.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
-  } else {
-    std::error_code error;
-    std::ifstream file(path, std::ios::binary);
-    if (!file || std::filesystem::is_directory(path, error)) {
-      return Status::InvalidArgument(fmt::format("file: '{}' cannot be read", path));
-    }
-    text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  }
-  Result<bench::Report> report = bench::ReadJson(text);
+  const Result<std::string> text = path == "-" ? roofline::ReadText(std::cin) : roofline::ReadTextFile(path);
+  if (!text.ok()) return Status::InvalidArgument(fmt::format("file: '{}' {}", path, text.status().message()));
+  Result<bench::Report> report = bench::ReadJson(*text);
   if (report.ok()) return report;
   return Status::InvalidArgument(fmt::format("file: '{}': {}", path, report.status().message()));
 }

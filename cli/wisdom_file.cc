@@ -6,10 +6,10 @@
 
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 #include "cli/arguments.h"
 #include "rafter/wisdom.h"
+#include "roofline/input_text.h"
 
 namespace rafter::cli {
 
@@ -19,9 +19,10 @@ Status LoadWisdom(const std::string& path) {
     return NotAllowed("--wisdom", path,
                       fmt::format("a file that can be read ({})", std::strerror(errno)));
   }
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (text.empty()) return {};
-  const Status status = ImportWisdom(text);
+  const Result<std::string> text = roofline::ReadText(file);
+  if (!text.ok()) return Status::InvalidArgument(fmt::format("--wisdom: '{}' {}", path, text.status().message()));
+  if (text->empty()) return {};
+  const Status status = ImportWisdom(*text);
   if (status.ok() || status.code() != StatusCode::kInvalidArgument) return status;
   return Status::InvalidArgument(fmt::format("--wisdom: '{}': {}", path, status.message()));
 }

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "roofline/input_text.h"
+
 namespace rafter::roofline {
 namespace {
 
@@ -263,7 +265,9 @@ Json MachineToJson(const Machine& machine) {
 
 Result<Machine> MachineFromJson(const std::string& text) {
   try {
-    return MachineFrom(Json::parse(text));
+    const Result<Json> json = ParseJson(text);
+    if (!json.ok()) return Status::InvalidArgument("not a machine in JSON: " + std::string(json.status().message()));
+    return MachineFrom(*json);
   } catch (const Json::exception& error) {
     return Status::InvalidArgument(std::string("not a machine in JSON: ") + error.what());
   } catch (const Malformed& error) {

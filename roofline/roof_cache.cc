@@ -13,6 +13,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "roofline/input_text.h"
 #include "roofline/machine_json.h"
 
 namespace rafter::roofline {
@@ -43,11 +44,9 @@ std::string Today() {
 Result<Machine> ReadRoofCache(const std::string& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return Status::Unsupported(path + ": no such file");
-  std::ifstream file(path);
-  std::ostringstream text;
-  // A directory opens, but cannot be read.
-  if (!file || !(text << file.rdbuf())) return Status::InvalidArgument(path + ": cannot be read");
-  Result<Machine> machine = MachineFromJson(text.str());
+  const Result<std::string> text = ReadTextFile(path);
+  if (!text.ok()) return Status::InvalidArgument(path + ": " + std::string(text.status().message()));
+  Result<Machine> machine = MachineFromJson(*text);
   if (machine.ok()) return machine;
   return Status::InvalidArgument(path + ": " + std::string(machine.status().message()));
 }

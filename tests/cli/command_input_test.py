@@ -112,6 +112,18 @@ class BadInput(CommandTest):
                     "--csv")
         self.assertFalse(pathlib.Path(self.path("new.json")).exists())
 
+    def test_endless_and_deeply_nested_input(self):
+        deep = self.write("deep.json", '{"a":' * 50000 + "1" + "}" * 50000)
+        for name, part in [("/dev/zero", "NUL"), (deep, "nested too deeply; allowed: 64 levels")]:
+            self.refuse(["report", name], name, part)
+            self.refuse(["compare", name, name], name, part)
+            self.refuse(["merge", name, name], name, part)
+            self.refuse(["explain", TINY, "--machine", name], name, part)
+        self.refuse(["bench", "/dev/zero"], "/dev/zero", "NUL")
+        self.refuse(["sizes", "/dev/zero"], "/dev/zero", "NUL")
+        self.refuse(["bench", TINY, "--wisdom", "/dev/zero"], "/dev/zero", "NUL")
+        self.refuse(["bench", TINY, "--wisdom", "/dev/full"], "/dev/full", "NUL")
+
     def test_other_subcommands(self):
         self.refuse(["info", "--remeasure", "--no-measure"], "--no-measure")
         self.refuse(["info", "--threads", "0"], "--threads: '0'")
