@@ -102,13 +102,21 @@ bool CanStage(const Geometry& g) {
          g.rows.dilation() == 1 && aliases(g.src) && aliases(g.dst);
 }
 
+// Bytes of both tensors, of one image.
+double ImageBytes(const Geometry& g) {
+  const double floats =
+      static_cast<double>(g.ic) * static_cast<double>(g.rows.in()) * static_cast<double>(g.columns.in()) +
+      static_cast<double>(g.oc) * static_cast<double>(g.rows.out()) * static_cast<double>(g.columns.out());
+  return static_cast<double>(sizeof(float)) * floats;
+}
+
 // Whether rolling tiles are two vectors deep, which makes a whole line of each pixel (tuning.h).
 bool Pairs(const Geometry& g, const jit::IsaInfo& info) {
   const int64_t column = g.columns.dilation() * g.src.column * kFloat;
   const bool rows_alias = g.src.row * kFloat % kAliasBytes == 0;
   return IsDense(g) && !g.transposes && g.multiplier == 1 && g.oc % kBlock == 0 && 2 * info.vec_bytes == kLineBytes &&
          IsSmall(g) && column % (rows_alias ? 2 * kPairBytes : kPairBytes) == 0 &&
-         (column % kAliasBytes != 0 || !CanStage(g));
+         ((column % kAliasBytes != 0 && ImageBytes(g) <= kMostPairedBytes) || !CanStage(g));
 }
 
 // Whether inputs and outputs go through a small buffer in which pixels lie a line further apart.
@@ -137,14 +145,6 @@ int64_t StagedRows(const Geometry& g, int tile_rows, int64_t pixel) {
   const int64_t rows =
       std::clamp(most, int64_t{1}, CeilDiv(g.rows.outputs(0), tile_rows) * tile_rows);
   return CeilDiv(rows, tile_rows) * tile_rows;
-}
-
-// Bytes of both tensors, of one image.
-double ImageBytes(const Geometry& g) {
-  const double floats =
-      static_cast<double>(g.ic) * static_cast<double>(g.rows.in()) * static_cast<double>(g.columns.in()) +
-      static_cast<double>(g.oc) * static_cast<double>(g.rows.out()) * static_cast<double>(g.columns.out());
-  return static_cast<double>(sizeof(float)) * floats;
 }
 
 // Most output rows per block: all that stay in L1 in blocked layouts, where one block of channels is walked through

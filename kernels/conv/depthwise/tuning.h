@@ -44,6 +44,9 @@ inline constexpr double kLargeL3Share = 0.2, kStreamL3Share = 0.125;
 // 1033 with 4 (64@147 1063 and 1314, 9x1 32@202 739 and 1050).
 inline constexpr int kMaxStreamedColumns = 6, kMaxFarStreamedColumns = 4;
 inline constexpr int64_t kFarStreamedBytes = 1024;
+// Images of more bytes than this whose pixels share sets are staged instead of taken in pairs or past the caches:
+// 512@56 (12.8 MB, Zen 3) 4500 to 5900 us past the caches, 4000 in pairs, 2800 to 3300 staged; 512@74 8000 and 5900.
+inline constexpr double kMostPairedBytes = 8 << 20;
 // Output rows per block of large tensors whose outputs stay in the caches: 728@37 531 us with 2 rows, 401 with 32.
 inline constexpr int64_t kLargeHeldRows = 32;
 
