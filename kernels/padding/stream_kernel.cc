@@ -149,6 +149,14 @@ class StreamEmitter {
     for (int at = 0; at < bytes; at += vec_bytes_) a_.vmovntps(a_.ptr[to + at], a_.vec(at / vec_bytes_));
   }
 
+  // Copies `bytes` and moves on behind them; the flags are those of what is left.
+  void CopyOn(int bytes) {
+    CopyLines(bytes, from_, line_);
+    a_.add(from_, bytes);
+    a_.add(line_, bytes);
+    a_.sub(left_, bytes);
+  }
+
   // Lines that lie inside of a row.
   void EmitLines() {
     Label block, lines, line, done;
@@ -156,19 +164,13 @@ class StreamEmitter {
     a_.jl(lines, a_.T_NEAR);
     a_.align(16);
     a_.L(block);
-    CopyLines(kBlockBytes, from_, line_);
-    a_.add(from_, kBlockBytes);
-    a_.add(line_, kBlockBytes);
-    a_.sub(left_, kBlockBytes);
+    CopyOn(kBlockBytes);
     a_.jge(block);
     a_.L(lines);
     a_.add(left_, kBlockBytes - kLineBytes);
     a_.jl(done);
     a_.L(line);
-    CopyLines(kLineBytes, from_, line_);
-    a_.add(from_, kLineBytes);
-    a_.add(line_, kLineBytes);
-    a_.sub(left_, kLineBytes);
+    CopyOn(kLineBytes);
     a_.jge(line);
     a_.L(done);
     a_.add(left_, kLineBytes);

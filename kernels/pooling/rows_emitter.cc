@@ -130,13 +130,21 @@ class RowsEmitter {
   }
 
   void EmitLinePart(int vecs) {
+    WhileWhole(vecs, [&] {
+      EmitLineVecs(vecs, false);
+      a_.add(from_, vecs * vec_bytes_);
+      a_.add(to_, vecs * vec_bytes_);
+    });
+  }
+
+  // Emits a loop of `step`, which takes `vecs` vectors each time, as long as count_ has so many.
+  template <typename Step>
+  void WhileWhole(int vecs, const Step& step) {
     Label next, done;
     a_.L(next);
     a_.cmp(count_, lanes_ * vecs);
     a_.jl(done, a_.T_NEAR);
-    EmitLineVecs(vecs, false);
-    a_.add(from_, vecs * vec_bytes_);
-    a_.add(to_, vecs * vec_bytes_);
+    step();
     a_.sub(count_, lanes_ * vecs);
     a_.jmp(next, a_.T_NEAR);
     a_.L(done);
@@ -277,15 +285,10 @@ class RowsEmitter {
   }
 
   void EmitOutputPart(int vecs) {
-    Label next, done;
-    a_.L(next);
-    a_.cmp(count_, lanes_ * vecs);
-    a_.jl(done, a_.T_NEAR);
-    EmitAndStore(vecs, 0);
-    AdvanceOutputs(vecs);
-    a_.sub(count_, lanes_ * vecs);
-    a_.jmp(next, a_.T_NEAR);
-    a_.L(done);
+    WhileWhole(vecs, [&] {
+      EmitAndStore(vecs, 0);
+      AdvanceOutputs(vecs);
+    });
   }
 
   void EmitOutputTail() {

@@ -8,16 +8,11 @@
 
 #include "jit/code_cache.h"
 #include "jit/compile.h"
+#include "kernels/sizes.h"
 
 namespace rafter::widthwise {
 
 #define ARG(field) arg(offsetof(WidthArgs, field))
-
-namespace {
-
-constexpr int kLineBytes = 64;
-
-}  // namespace
 
 std::string KernelName(const WidthSpec& spec) {
   std::string name = std::string("width_f32_") + IsaName(spec.isa) + "_" +
