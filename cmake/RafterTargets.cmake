@@ -26,16 +26,16 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 
 # Most of the time of a build goes into reading headers again for every source: headers are precompiled, and the
-# sources of a folder are compiled as one. ccache does better without either, since then it finds every source that
-# did not change.
+# sources of a folder are compiled as one, which also makes the library smaller. ccache can't keep objects that used a
+# precompiled header.
 if(CMAKE_CXX_COMPILER_LAUNCHER)
-  set(rafter_read_once OFF)
+  set(rafter_precompile OFF)
 else()
-  set(rafter_read_once ${PROJECT_IS_TOP_LEVEL})
+  set(rafter_precompile ${PROJECT_IS_TOP_LEVEL})
 endif()
 option(RAFTER_PRECOMPILE_HEADERS "Precompile headers of the standard library and of dependencies"
-       ${rafter_read_once})
-option(RAFTER_UNITY_BUILD "Compile the sources of each folder as one translation unit" ${rafter_read_once})
+       ${rafter_precompile})
+option(RAFTER_UNITY_BUILD "Compile the sources of each folder as one translation unit" ${PROJECT_IS_TOP_LEVEL})
 
 # The standard headers that most sources include, and these.
 function(rafter_precompile_headers target)
