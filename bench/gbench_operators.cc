@@ -61,6 +61,8 @@ std::vector<OperatorCase> OperatorCases() {
     cases.push_back(MakeCase<Pooling>("pool_plane", std::string(PoolingName(kind)) + "_global",
                                       PoolingDesc::Global(kind, kBatch, kChannels, {kSize, kSize}, Layout::kNchw)));
   }
+  cases.push_back(MakeCase<Pooling>("pool_planes", "average_global_7x7",
+                                    PoolingDesc::Global(PoolingKind::kAverage, kBatch, 512, {7, 7}, Layout::kNchw)));
   for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
     SoftmaxDesc desc{.n = kBatch, .c = kChannels, .h = kSize, .w = kSize};
     desc.src.layout = desc.dst.layout = layout;

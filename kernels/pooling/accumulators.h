@@ -10,7 +10,7 @@
 
 namespace rafter::pooling {
 
-// `vecs` accumulators; for exact maxima as many marks of NaN, for fast ones two sums of all taps; then temporaries.
+// `vecs` accumulators; for exact maxima as many marks of NaN, for fast ones a few sums of all taps; then temporaries.
 class Accumulators {
  public:
   Accumulators(jit::Assembler& a, Reduction reduction, int vecs) : a_(a), reduction_(reduction), vecs_(vecs) {}
@@ -21,6 +21,7 @@ class Accumulators {
   }
 
   int vecs() const { return vecs_; }
+  bool fast() const { return reduction_ == Reduction::kFastMax; }
   jit::Xmm acc(int v) const { return a_.vec(v); }
   // Registers that nothing else uses, from 0 on.
   jit::Xmm temp(int i) const { return a_.vec(vecs_ + Marks(reduction_, vecs_) + i); }
@@ -32,7 +33,7 @@ class Accumulators {
   }
   // The result is in the lowest lane of this register.
   jit::Xmm FinishSums() {
-    a_.vaddps(mark(0), mark(0), mark(1));
+    for (int i = 1; i < kSums; ++i) a_.vaddps(mark(0), mark(0), mark(i));
     for (int lanes = a_.isa().vec_lanes() / 2; lanes >= 1; lanes /= 2) {
       a_.UpperPart(temp(0), mark(0), lanes);
       a_.vaddps(mark(0), mark(0), temp(0));
@@ -54,10 +55,10 @@ class Accumulators {
   void Add(int v, const jit::Xmm& value, const jit::Xmm* second = nullptr) {
     if (exact()) a_.MarkNan(mark(v), value, second != nullptr ? *second : value, temp(3));
     Combine(acc(v), value);
-    Sum(value);
-    if (second == nullptr) return;
+    if (second == nullptr) return Sum(value);
     Combine(acc(v), *second);
-    Sum(*second);
+    if (fast()) a_.vaddps(temp(3), value, *second);
+    Sum(temp(3));
   }
   // acc = acc with the value, marking nothing.
   void Combine(const jit::Xmm& acc, const jit::Xmm& value) {
@@ -67,7 +68,8 @@ class Accumulators {
       a_.vmaxps(acc, acc, value);
     }
   }
-  // A tap that fast maxima must add up; the sums take turns, so that none waits for the one before.
+  // Taps, or a sum of some, that fast maxima must add up. The sums take turns: an addition takes 3 or 4 cycles, in
+  // which up to 6 taps can be loaded.
   void Sum(const jit::Xmm& value) {
     if (!fast()) return;
     a_.vaddps(mark(next_sum_), mark(next_sum_), value);
@@ -79,10 +81,9 @@ class Accumulators {
   }
 
  private:
-  static constexpr int kSums = 2;
+  static constexpr int kSums = 4;
 
   bool exact() const { return reduction_ == Reduction::kExactMax; }
-  bool fast() const { return reduction_ == Reduction::kFastMax; }
   jit::Xmm mark(int v) const { return a_.vec(vecs_ + v); }
 
   jit::Assembler& a_;

@@ -136,7 +136,7 @@ class Emitter {
     while (begin > 0 && c - (begin - 1) * spec_.stride < spec_.cols) --begin;
     if (c - last * spec_.stride >= spec_.cols) return;  // between windows
     const bool alone = begin == last && c == last * spec_.stride;
-    const Xmm sum = alone ? acc_.acc(last % live() * vecs + v) : acc_.temp(v % 2);
+    const Xmm sum = alone ? acc_.acc(last % live() * vecs + v) : acc_.temp(v % 2), taps = acc_.temp(3);
     for (int r = 0; r < spec_.rows; ++r) {
       const Xmm value = r == 0 ? sum : acc_.temp(2);
       if (r > 0 && average()) {
@@ -144,9 +144,11 @@ class Emitter {
         continue;
       }
       Load(value, rows[r], vec);
-      acc_.Sum(value);
-      if (r > 0) acc_.Combine(sum, value);
+      if (r == 0) continue;
+      if (acc_.fast()) a_.vaddps(taps, r == 1 ? sum : taps, value);
+      acc_.Combine(sum, value);
     }
+    acc_.Sum(spec_.rows > 1 ? taps : sum);
     for (int output = begin; output <= last && !alone; ++output) {
       const Xmm acc = acc_.acc(output % live() * vecs + v);
       if (c == output * spec_.stride) {

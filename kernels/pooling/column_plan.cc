@@ -217,8 +217,10 @@ class PlanePlan final : public Plan {
     }
     args_.mask = FirstLanes(args_.count % jit::GetIsaInfo(isa_).vec_lanes());
     const bool baked = args_.rows == 1 && args_.count <= kMostBakedColumns;
-    Result<jit::KernelPtr> kernel =
-        GetPlaneKernel({isa_, problem_.desc.kind == PoolingKind::kMax, static_cast<uint8_t>(baked ? args_.count : 0)});
+    const PlaneSpec spec{isa_, problem_.desc.kind == PoolingKind::kMax,
+                         static_cast<uint8_t>(baked ? args_.count : 0)};
+    const bool groups = baked && !spec.max && problem_.dst.c == 1;
+    Result<jit::KernelPtr> kernel = groups ? GetPlaneGroupKernel(spec) : GetPlaneKernel(spec);
     if (kernel.ok()) kernel_ = std::move(kernel).value();
     return kernel.status();
   }

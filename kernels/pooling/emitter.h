@@ -14,6 +14,8 @@ int MostVecs(Isa isa, Reduction reduction);
 Result<jit::KernelPtr> GetChannelKernel(const ChannelSpec& spec);
 Result<jit::KernelPtr> GetRowsKernel(const RowsSpec& spec);
 Result<jit::KernelPtr> GetPlaneKernel(const PlaneSpec& spec);
+// Of averages, with a count and dst_plane_step of one float.
+Result<jit::KernelPtr> GetPlaneGroupKernel(const PlaneSpec& spec);
 
 }  // namespace rafter::pooling
 

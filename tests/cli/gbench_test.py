@@ -34,8 +34,8 @@ class Gbench(command.CommandTest):
     def test_every_operator_is_there(self):
         isas = self.succeed_json("list", "--json")["isas"]
         cases = gbench("--benchmark_list_tests").split()
-        for family in ["eltwise", "pool_channels", "pool_columns", "pool_plane", "softmax_channels",
-                       "softmax_pixels"]:
+        for family in ["eltwise", "pool_channels", "pool_columns", "pool_plane", "pool_planes",
+                       "softmax_channels", "softmax_pixels"]:
             for isa in isas:
                 if isa != "none":
                     prefix = f"kernel/{family}/{isa}/"

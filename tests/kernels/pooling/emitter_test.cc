@@ -30,6 +30,7 @@ TEST(PoolingRowsKernel, EveryKindOfSpecCanBeEmitted) {
     for (const bool max : {false, true}) {
       for (const uint8_t count : {0, 1, 16, 49, 128}) ASSERT_TRUE(GetPlaneKernel({isa, max, count}).ok());
     }
+    for (const uint8_t count : {1, 7, 8, 16, 49, 128}) ASSERT_TRUE(GetPlaneGroupKernel({isa, false, count}).ok());
   }
 }
 

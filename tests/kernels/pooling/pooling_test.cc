@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -350,6 +352,25 @@ TEST(Pooling, GlobalOfEverySize) {
           if (kind == PoolingKind::kMax && w < 36) Check(desc, Guard::kAtEnd, nullptr, 1, DataKind::kSpecials);
         }
       }
+    }
+  });
+}
+
+// Planes are averaged in groups of eight, the rest of a thread's share one by one.
+TEST(Pooling, GlobalAveragesHaveTheSameBitsForAnyThreads) {
+  testing::ForEachIsa([&](Isa) {
+    PoolingDesc desc = PoolingDesc::Global(PoolingKind::kAverage, 3, 37, {5, 5}, Layout::kNchw);
+    std::vector<float> src(static_cast<size_t>(3 * 37 * 25)), want(3 * 37), got(3 * 37);
+    testing::Random random(8);
+    for (float& value : src) value = random.Value(DataKind::kReal);
+    for (int threads = 1; threads <= 8; ++threads) {
+      testing::InlineThreads pool(threads);
+      const Result<Pooling> pooling = Pooling::Create(desc, {.threads = threads});
+      ASSERT_TRUE(pooling.ok());
+      std::fill(got.begin(), got.end(), -1.0f);
+      ASSERT_TRUE(pooling->Run(src.data(), got.data(), {.threads = &pool}).ok());
+      if (threads == 1) want = got;
+      EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)), 0) << threads;
     }
   });
 }
