@@ -177,6 +177,7 @@ MachineModel DefaultMachineModel(const Topology& topology) {
     model.dram_bytes_per_cycle = family->dram_bytes_per_cycle;
   }
   SetCaches(topology.caches, family, topology.hypervisor, &model);
+  model.l3_shared = topology.hypervisor;
   return model;
 }
 

@@ -23,6 +23,7 @@ struct MachineModel {
   int avx512_vec_bytes_per_fma = 64;
   int64_t l1d_bytes = 32 << 10, l2_bytes = 512 << 10;
   int64_t l3_bytes = 16 << 20;  // share of this process
+  bool l3_shared = false;       // with other guests of the host, which nobody here can see
   double l2_bytes_per_cycle = 32, l3_bytes_per_cycle = 16, dram_bytes_per_cycle = 6;
   double fork_join_us = 1.5;  // waking and joining a team of threads
   double call_us = 0.1;

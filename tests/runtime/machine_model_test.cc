@@ -70,6 +70,7 @@ TEST(MachineModel, CachesComeFromTheSystemUnlessImplausible) {
   EXPECT_EQ(model.l1d_bytes, 48 << 10);
   EXPECT_EQ(model.l2_bytes, 768 << 10);
   EXPECT_EQ(model.l3_bytes, 24 << 20);
+  EXPECT_FALSE(model.l3_shared);
   topology.hypervisor =
       true;  // a virtual machine invents private caches and shows a whole socket's L3
   topology.caches.l3_bytes = int64_t{1} << 30;
@@ -77,6 +78,7 @@ TEST(MachineModel, CachesComeFromTheSystemUnlessImplausible) {
   EXPECT_EQ(model.l1d_bytes, 32 << 10);
   EXPECT_EQ(model.l2_bytes, 512 << 10);
   EXPECT_EQ(model.l3_bytes, 32 << 20);
+  EXPECT_TRUE(model.l3_shared);
   Topology unknown;
   unknown.caches.l3_bytes = int64_t{1} << 30;
   EXPECT_EQ(DefaultMachineModel(unknown).l3_bytes, 64 << 20);

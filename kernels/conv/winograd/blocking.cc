@@ -23,6 +23,10 @@ class Chooser {
   void ChooseBlocks(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
   Split SplitOfBlocks(const Blocking& b) const;
+  // Whether weights of so many bytes are still there at the next call.
+  bool StaysInL3(double bytes) const {
+    return bytes <= static_cast<double>(machine_.l3_bytes) * (machine_.l3_shared ? kSharedL3Share : kL3Share);
+  }
   // Cycles on one thread.
   double ProductCycles(int64_t tiles) const;
   double TransformCycles() const;
@@ -82,7 +86,7 @@ double Chooser::TransformCycles() const {
 double Chooser::StreamCycles() const {
   if (weights_ <= static_cast<double>(machine_.l2_bytes) * kPrefetchL2Share) return 0;
   const double all = weights_ * static_cast<double>(layout_.groups);
-  const bool in_l3 = all <= static_cast<double>(machine_.l3_bytes) * kL3Share;
+  const bool in_l3 = StaysInL3(all);
   return weights_ / (in_l3 ? machine_.l3_bytes_per_cycle * kL3Overlap : machine_.dram_bytes_per_cycle * kDramOverlap);
 }
 
@@ -96,7 +100,7 @@ void Chooser::ChooseBlocks(Blocking& b) const {
                             static_cast<double>(layout_.ic_g + layout_.vecs * layout_.lanes);
   int64_t most = std::clamp(static_cast<int64_t>(static_cast<double>(machine_.l2_bytes) * kL2Share / tile_bytes),
                             kLeastTiles, kMostTiles);
-  if (weights_ > static_cast<double>(machine_.l3_bytes) * kL3Share) most = kMostTiles;
+  if (!StaysInL3(weights_)) most = kMostTiles;
   b.prefetches_weights = weights_ > static_cast<double>(machine_.l2_bytes) * kPrefetchL2Share;
   // Rows of NCHW are transposed whole where they fit.
   const bool by_rows = problem_.desc.dst.layout == Layout::kNchw && g_.tiles_w <= most;
@@ -121,8 +125,7 @@ void Chooser::ChooseThreads(Blocking& b) const {
   const int64_t items = b.blocks * layout_.groups;
   if (items >= 4 * threads_ || items % threads_ == 0) return;
   const int64_t blocks = CeilDiv(CeilDiv(items, threads_) * threads_, layout_.groups);
-  const bool in_l3 = weights_ <= static_cast<double>(machine_.l3_bytes) * kL3Share;
-  if (blocks <= b.units && in_l3 && g_.tiles / blocks >= kLeastTilesPerThread) {
+  if (blocks <= b.units && StaysInL3(weights_) && g_.tiles / blocks >= kLeastTilesPerThread) {
     b.blocks = blocks;
   } else {
     if (layout_.vecs >= 2 * threads_) b.split = SplitOfBlocks(b);

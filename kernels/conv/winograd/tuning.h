@@ -30,11 +30,16 @@ inline constexpr int64_t kLeastTiles = 12, kMostTiles = 64;
 // Weights of more than this share of L3 come from memory: blocks are as large as kMostTiles then (512@28, Zen 5,
 // blocks of 13 tiles 7126 us, of 49 4300).
 inline constexpr double kL3Share = 0.4;
+// … where other guests of the host use L3 as well: 256@7 with 4x4 tiles (9.4 MB) took 310 us in quiet hours of a Zen 3
+// (32 MB) and 760 to 1860 in others, with 4x2 tiles (6.3 MB) 305 to 430. Between layers of a network weights are seldom
+// in a cache anyway.
+inline constexpr double kSharedL3Share = 0.2;
 // Weights of more than this share of L2 are prefetched, a panel ahead: 256@14, Zen 3, 2211 and 1209 us; Zen 5, 512@14
 // 1617 and 1237.
 inline constexpr double kPrefetchL2Share = 0.5;
-// What a stream of weights gets of the bandwidth of L3 and of memory beside the products.
-inline constexpr double kL3Overlap = 0.6, kDramOverlap = 0.5;
+// What a stream of weights gets of the bandwidth of L3 and of memory beside the products. With 0.5 of memory's, 4x4
+// tiles were predicted to win at 512@14, 1024@14 and 384@14, where 4x2 tiles are 1.1 to 1.3 times as fast (Zen 3).
+inline constexpr double kL3Overlap = 0.6, kDramOverlap = 0.4;
 
 // Cycles of the transforms per position and vector of channels, by 16 or 32 registers: storing V and loading M, which
 // lie in L2, costs more than the arithmetic. Zen 3, AVX2, 4x4: 200 to 300 cycles each in place, 110 in L1. With 32

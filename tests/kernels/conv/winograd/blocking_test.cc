@@ -16,15 +16,15 @@ struct Planned {
   Blocking blocking;
 };
 
-Planned Plan(int64_t channels, int64_t size, int threads, Layout layout = Layout::kNhwc, int64_t n = 1) {
+Planned Plan(int64_t channels, int64_t size, int threads, Layout layout = Layout::kNhwc, int64_t n = 1,
+             const MachineModel& machine = {}) {
   ConvDesc desc;
   desc.n = n, desc.ic = desc.oc = channels, desc.in = {size, size}, desc.kernel = {3, 3}, desc.pad = {1, 1, 1, 1};
   desc.src.layout = desc.dst.layout = layout;
   Planned p{*Validate(desc), {}, {}, {}};
   const jit::IsaInfo& isa = jit::GetIsaInfo(Isa::kAvx2);
   const TileShape shape{Axis::kFour, Axis::kFour};
-  MachineModel machine;
-  PlanContext context{.isa = Isa::kAvx2, .threads = threads, .machine = &machine};
+  const PlanContext context{.isa = Isa::kAvx2, .threads = threads, .machine = &machine};
   p.geometry = Geometry::Of(p.problem, shape);
   p.layout = LayOut(p.problem, shape, isa);
   p.blocking = ChooseBlocking(p.problem, p.geometry, p.layout, isa, context);
@@ -66,6 +66,20 @@ TEST(Blocking, FewTilesAreSharedManyAreNot) {
 TEST(Blocking, StreamedWeightsArePrefetched) {
   EXPECT_FALSE(Plan(16, 56, 1).blocking.prefetches_weights);
   EXPECT_TRUE(Plan(256, 14, 1).blocking.prefetches_weights);
+}
+
+// 256 channels: 9.4 MB of weights.
+TEST(Blocking, WeightsThatOtherGuestsMayEvictAreReadRarely) {
+  MachineModel machine;
+  machine.l3_bytes = 32 << 20;
+  const Planned own = Plan(256, 28, 1, Layout::kNhwc, 1, machine);
+  machine.l3_shared = true;
+  const Planned shared = Plan(256, 28, 1, Layout::kNhwc, 1, machine);
+  EXPECT_GT(own.blocking.blocks, 1);
+  EXPECT_EQ(shared.blocking.blocks, 1);
+  const double small = Plan(256, 7, 1, Layout::kNhwc, 1, machine).blocking.predicted_us;
+  machine.l3_shared = false;
+  EXPECT_GT(small, 2 * Plan(256, 7, 1, Layout::kNhwc, 1, machine).blocking.predicted_us);
 }
 
 TEST(LayOutRows, AvoidsPowersOfTwo) {
