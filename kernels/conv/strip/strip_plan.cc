@@ -122,7 +122,7 @@ double PredictUs(const ConvProblem& problem, const std::vector<Piece>& pieces,
   }
   const double cycles = std::min(row_cycles * static_cast<double>(d.n * problem.oh),
                                  kCapShare * LeastCyclesOfFullVectors(problem, layer, machine));
-  const double us = cycles / (machine.clock_ghz * 1000);
+  const double us = (cycles + kCallCycles) / (machine.clock_ghz * 1000);
   return machine.call_us + std::min(us, us / context.threads + machine.fork_join_us);
 }
 
