@@ -85,6 +85,15 @@ TEST(MachineModel, CachesComeFromTheSystemUnlessImplausible) {
   EXPECT_EQ(DefaultMachineModel(unknown).l2_bytes, MachineModel().l2_bytes);
 }
 
+TEST(MachineModel, TeamsMustSaveTwiceWhatTheyCost) {
+  MachineModel model;
+  model.fork_join_us = 2;
+  EXPECT_FALSE(model.TeamPays(1000, 1));
+  EXPECT_FALSE(model.TeamPays(7.9, 2));
+  EXPECT_TRUE(model.TeamPays(8.1, 2));
+  EXPECT_TRUE(model.TeamPays(5.4, 4));
+}
+
 TEST(MachineModel, PeakUsesTheWidthReallyExecuted) {
   MachineModel model;
   model.clock_ghz = 4;

@@ -96,21 +96,29 @@ class ReferencePlan final : public ConvPlan {
   std::string kernel_name_ = "reference_f32";
 };
 
-}  // namespace
-
-Offer Consider(const ConvProblem& problem, const PlanContext& context) {
+// Of one thread.
+double PredictUs(const ConvProblem& problem) {
   const ConvDesc& d = problem.desc;
   const auto product = [](auto... sizes) { return (static_cast<double>(sizes) * ...); };
   const double outputs = product(d.n, d.oc, problem.oh, problem.ow);
   // Taps in the padding count too: to know how many they are would take as long as all other rows together.
   const double taps = product(problem.ic_g, d.kernel.h, d.kernel.w);
+  return outputs * (taps / kMacsPerUs + kOutputUs);
+}
+
+}  // namespace
+
+Offer Consider(const ConvProblem& problem, const PlanContext& context) {
+  const double us = PredictUs(problem);
   Offer offer;
-  offer.predicted_us = outputs * (taps / kMacsPerUs + kOutputUs) / context.threads;
+  offer.predicted_us =
+      context.machine->TeamPays(us, context.threads) ? us / context.threads + context.machine->fork_join_us : us;
   return offer;
 }
 
 Result<std::unique_ptr<ConvPlan>> MakePlan(const ConvProblem& problem, const PlanContext& context) {
-  return std::unique_ptr<ConvPlan>(std::make_unique<ReferencePlan>(problem, context.threads));
+  const int threads = context.machine->TeamPays(PredictUs(problem), context.threads) ? context.threads : 1;
+  return std::unique_ptr<ConvPlan>(std::make_unique<ReferencePlan>(problem, threads));
 }
 
 }  // namespace rafter::reference

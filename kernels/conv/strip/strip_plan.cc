@@ -60,7 +60,7 @@ int ThreadsWorthWaking(const ConvProblem& problem, const std::vector<Piece>& pie
   const int threads = context.threads;
   context.threads = 1;
   const double us = PredictUs(problem, pieces, context);
-  return us / threads + kTeamCost * context.machine->fork_join_us < us ? threads : 1;
+  return context.machine->TeamPays(us, threads) ? threads : 1;
 }
 
 }  // namespace
@@ -123,7 +123,8 @@ double PredictUs(const ConvProblem& problem, const std::vector<Piece>& pieces,
   const double cycles = std::min(row_cycles * static_cast<double>(d.n * problem.oh),
                                  kCapShare * LeastCyclesOfFullVectors(problem, layer, machine));
   const double us = (cycles + kCallCycles) / (machine.clock_ghz * 1000);
-  return machine.call_us + std::min(us, us / context.threads + machine.fork_join_us);
+  const bool team = machine.TeamPays(us, context.threads);
+  return machine.call_us + (team ? us / context.threads + machine.fork_join_us : us);
 }
 
 StripPlan::StripPlan(const char* algorithm, PackedFormat format, const ConvProblem& problem,

@@ -42,9 +42,6 @@ inline constexpr int64_t kMaxPrefetchLines = 3;
 // Predicted times are at most this share of what multiplications alone cost kernels with a channel per lane.
 inline constexpr double kCapShare = 0.98;
 
-// A team of threads must save this multiple of the time of waking it.
-inline constexpr double kTeamCost = 2;
-
 // Share of L1 that weights, inputs and outputs of all units may fill for going down the rows. Zen 3, 3x3 at 56: 32
 // groups of 2 90 us instead of 105; 32 groups of 4 (44 KB) 454 instead of 405, in blocks of units that fit no better.
 inline constexpr double kDownRowsShare = 0.75;

@@ -237,7 +237,7 @@ void Chooser::ChooseThreads(Blocking& b) const {
   const int64_t items = CeilDiv(units, chunk) * tiles * g_.groups;
   const double us = b.predicted_us;
   const int64_t threads = std::min<int64_t>(threads_, items > threads_ ? threads_ : items * chunk);
-  if (threads <= 1 || us / static_cast<double>(threads) + kTeamCost * machine_.fork_join_us >= us) return;
+  if (!machine_.TeamPays(us, static_cast<double>(threads))) return;
   b.threads = static_cast<int>(threads);
   const auto affordable = static_cast<int64_t>(us / kItemUs / static_cast<double>(items));
   b.parts = std::clamp(CeilDiv(kItemsPerThread * threads, items), int64_t{1},

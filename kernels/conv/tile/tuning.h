@@ -78,10 +78,6 @@ inline constexpr double kPassL2Share = 0.125;
 inline constexpr int64_t kItemsPerThread = 8;
 inline constexpr double kItemUs = 4;
 
-// A team must save this many times its waking and joining: caches are cold on the other core. Zen 3, 2 threads, against
-// 1: 1x1 32 to 32 at 14x14 (5 us) 67 to 81 GFLOP/s, 64 to 64 (18 us) 115 to 88.
-inline constexpr double kTeamCost = 2;
-
 // Largest buffer of unfinished sums per thread, on the stack.
 inline constexpr int64_t kPartialBytes = 32 << 10;
 

@@ -120,15 +120,18 @@ Split Chooser::SplitOfBlocks(const Blocking& b) const {
 // Whole blocks to each thread, or, where these would be too small, a share of each block's tiles and channels.
 void Chooser::ChooseThreads(Blocking& b) const {
   const double us = b.predicted_us;
-  if (threads_ <= 1 || us / threads_ + kTeamCost * machine_.fork_join_us >= us) return;
+  if (!machine_.TeamPays(us, threads_)) return;
   b.threads = threads_;
   const int64_t items = b.blocks * layout_.groups;
   if (items >= 4 * threads_ || items % threads_ == 0) return;
   const int64_t blocks = CeilDiv(CeilDiv(items, threads_) * threads_, layout_.groups);
   if (blocks <= b.units && StaysInL3(weights_) && g_.tiles / blocks >= kLeastTilesPerThread) {
     b.blocks = blocks;
-  } else {
-    if (layout_.vecs >= 2 * threads_) b.split = SplitOfBlocks(b);
+  } else if (layout_.vecs >= 2 * threads_) {
+    b.split = SplitOfBlocks(b);
+  } else {  // fewer threads, with blocks that are worth it
+    b.blocks = std::max(b.blocks, std::min(b.units, g_.tiles / kLeastTilesPerThread));
+    b.threads = static_cast<int>(std::min<int64_t>(threads_, b.blocks * layout_.groups));
   }
 }
 

@@ -67,8 +67,6 @@ inline constexpr int64_t kLeastTilesPerThread = 10;
 // KB) 216, 420, 423; 512@14 (1.2 MB) 153, 328, 261.
 inline constexpr double kRepeatedL2Share = 0.75;
 inline constexpr int kMostRepeats = 4;
-// A team must save this many times its waking and joining (kernels/conv/tile/tuning.h).
-inline constexpr double kTeamCost = 2;
 
 }  // namespace rafter::winograd
 

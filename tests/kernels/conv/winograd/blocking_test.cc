@@ -61,6 +61,8 @@ TEST(Blocking, FewTilesAreSharedManyAreNot) {
   EXPECT_EQ(Plan(128, 14, 2 * kMostRepeats).blocking.split, Split::kStages);
   EXPECT_EQ(Plan(64, 112, 4).blocking.split, Split::kBlocks);
   EXPECT_EQ(Plan(16, 4, 4).blocking.threads, 1) << "too little to wake anybody";
+  EXPECT_EQ(Plan(16, 16, 4).blocking.threads, 1) << "one block of few channels";
+  EXPECT_EQ(Plan(16, 28, 8).blocking.threads, 4) << "49 tiles";
 }
 
 TEST(Blocking, StreamedWeightsArePrefetched) {
