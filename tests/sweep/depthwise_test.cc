@@ -123,6 +123,21 @@ TEST(Depthwise, SameBitsForAnyThreadCount) {
   });
 }
 
+// Pixels 512 bytes and rows 4096 bytes apart: how many rows roll as one block, and whether in pairs of vectors, depends
+// on kernel and stride.
+TEST(Depthwise, RowsThatShareSets) {
+  ForEachIsa([](Isa) {
+    for (const int64_t kernel : {2, 3, 4, 5}) {
+      for (const int64_t stride : {1, 2, 3}) {
+        for (const int64_t height : {1, 5, 21}) {
+          const ConvDesc desc = Layer(128, {height, 8}, kernel, stride, 1, Layout::kNhwc);
+          ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Threads(2).Run()) << kernel << " / " << stride;
+        }
+      }
+    }
+  });
+}
+
 TEST(Depthwise, HostileShapes) {
   ForEachIsa([](Isa) {
     for (const Layout layout : kLayouts) {

@@ -102,21 +102,20 @@ bool CanStage(const Geometry& g) {
          g.rows.dilation() == 1 && aliases(g.src) && aliases(g.dst);
 }
 
-// Bytes of both tensors, of one image.
-double ImageBytes(const Geometry& g) {
-  const double floats =
-      static_cast<double>(g.ic) * static_cast<double>(g.rows.in()) * static_cast<double>(g.columns.in()) +
-      static_cast<double>(g.oc) * static_cast<double>(g.rows.out()) * static_cast<double>(g.columns.out());
-  return static_cast<double>(sizeof(float)) * floats;
-}
+// Between the inputs of neighbouring taps.
+int64_t ColumnBytes(const Geometry& g) { return g.columns.dilation() * g.src.column * kFloat; }
+
+// Whether rows fall into the same L1 sets.
+bool RowsAlias(const Geometry& g) { return g.src.row * g.rows.dilation() * kFloat % kAliasBytes == 0; }
 
 // Whether rolling tiles are two vectors deep, which makes a whole line of each pixel (tuning.h).
 bool Pairs(const Geometry& g, const jit::IsaInfo& info) {
-  const int64_t column = g.columns.dilation() * g.src.column * kFloat;
-  const bool rows_alias = g.src.row * kFloat % kAliasBytes == 0;
+  const int64_t column = ColumnBytes(g);
+  // Of the output rows in flight.
+  const bool many_slots = CeilDiv(g.kh, g.rows.step()) > kPairAliasSlots;
   return IsDense(g) && !g.transposes && g.multiplier == 1 && g.oc % kBlock == 0 && 2 * info.vec_bytes == kLineBytes &&
-         IsSmall(g) && column % (rows_alias ? 2 * kPairBytes : kPairBytes) == 0 &&
-         ((column % kAliasBytes != 0 && ImageBytes(g) <= kMostPairedBytes) || !CanStage(g));
+         IsSmall(g) && column % (RowsAlias(g) && many_slots ? 2 * kPairBytes : kPairBytes) == 0 &&
+         ((column % kAliasBytes != 0 && g.image_bytes <= kMostPairedBytes) || !CanStage(g));
 }
 
 // Whether inputs and outputs go through a small buffer in which pixels lie a line further apart.
@@ -150,19 +149,20 @@ int64_t StagedRows(const Geometry& g, int tile_rows, int64_t pixel) {
 // Most output rows per block: all that stay in L1 in blocked layouts, where one block of channels is walked through
 // at a time, and all rows of a small image, or of one whose rows are copied before.
 int64_t MostRollingRows(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
-  const bool small = ImageBytes(g) <= kSmallL2Share * static_cast<double>(machine.l2_bytes);
+  const bool small = g.image_bytes <= kSmallL2Share * static_cast<double>(machine.l2_bytes);
   if (!IsDense(g) || Stages(g, info) || small) return kBlockedRollingRows;
-  return Pairs(g, info) ? kPairRollingRows : kDenseRollingRows;
+  const bool strided = g.rows.step() > 1;
+  if (Pairs(g, info) && RowsAlias(g) && ColumnBytes(g) % (2 * kPairBytes) != 0)
+    return strided ? kPairAliasRows : 2 * kPairAliasRows;
+  return strided ? kStridedRollingRows : kDenseRollingRows;
 }
 
 // Output rows per block of rolling tiles; 0: tiles should not roll.
 int64_t RollingRows(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
   if (!IsSmall(g)) return 0;
   const int64_t rows = g.rows.outputs(0);
-  // Rows that fall into the same L1 sets.
-  const int64_t row_bytes = g.src.row * g.rows.dilation() * kFloat;
-  const bool many = rows > (g.rows.step() > 1 ? kDenseRollingRows : 2 * kDenseRollingRows);
-  if (!Stages(g, info) && !Pairs(g, info) && many && row_bytes % kAliasBytes == 0) return 0;
+  const bool many = rows > (g.rows.step() > 1 ? kFewAliasRows : 2 * kFewAliasRows);
+  if (!Stages(g, info) && !Pairs(g, info) && many && RowsAlias(g)) return 0;
   const int64_t most = MostRollingRows(g, info, machine);
   const int64_t block = CeilDiv(rows, CeilDiv(rows, most));
   if (CanRoll(g.rows, block)) return block;
@@ -179,7 +179,7 @@ int HeldColumns(const Geometry& g, int registers, int kept) {
 }
 
 bool IsLarge(const Geometry& g, const MachineModel& machine) {
-  return IsDense(g) && ImageBytes(g) > kLargeL3Share * static_cast<double>(machine.l3_bytes);
+  return IsDense(g) && g.image_bytes > kLargeL3Share * static_cast<double>(machine.l3_bytes);
 }
 
 // Whether outputs should be stored past the caches, which takes whole vectors at aligned addresses.
@@ -197,14 +197,17 @@ bool ChooseHeld(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
                 ChannelBlocking& b) {
   b.rows = 1;
   b.columns[1] = HeldColumns(g, info.num_vecs, kept);
-  if (b.columns[1] == 0 || Stages(g, info)) return false;
+  if (b.columns[1] == 0 || Stages(g, info) || (g.multiplier > 1 && IsDense(g))) return false;
   int64_t most = kHeldRows;
-  if (IsLarge(g, machine)) {
-    b.streams = Streams(g, info.vec_bytes, machine);
-    b.prefetch = b.streams ? ChannelSpec::kNextTile : 2;
+  if (IsLarge(g, machine) && Streams(g, info.vec_bytes, machine)) {
+    b.streams = true, b.prefetch = ChannelSpec::kNextTile;
+    if (g.src.column == g.ic) b.ahead = kStreamAhead;
     const bool far = g.dst.column * kFloat % kFarStreamedBytes == 0;
-    if (b.streams) b.columns[1] = std::min(b.columns[1], far ? kMaxFarStreamedColumns : kMaxStreamedColumns);
-    most = b.streams ? 1 : kLargeHeldRows;
+    b.columns[1] = std::min(b.columns[1], far ? kMaxFarStreamedColumns : kMaxStreamedColumns);
+    most = 1;
+  } else if (IsLarge(g, machine)) {
+    if (g.rows.step() == 1) return false;
+    b.prefetch = 2, most = kLargeHeldRows;
   } else if (info.num_vecs > kFewRegisters || g.taps() < kLeastHeldTaps ||
              g.columns.out() < kLeastHeldOutputs) {
     return false;
@@ -221,8 +224,8 @@ bool ChooseHeld(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
 // Whether tiles that do not hold their weights prefetch the line behind each input (tuning.h).
 bool PrefetchesNextLine(const Geometry& g, const MachineModel& machine) {
   return IsDense(g) && g.multiplier == 1 && g.taps() <= kMaxPrefetchTaps &&
-         g.ic > (g.columns.stride() > 1 ? kManyChannels : kFewChannels) &&
-         ImageBytes(g) > kPrefetchL2Share * static_cast<double>(machine.l2_bytes);
+         (g.ic > kFewChannels || IsLarge(g, machine)) &&
+         g.image_bytes > kPrefetchL2Share * static_cast<double>(machine.l2_bytes);
 }
 
 // Where rows share their L1 sets, the lines of a window must not be more than the sets of its columns hold.

@@ -30,7 +30,7 @@ struct ChannelBlocking {
   bool rolls = false;     // tiles roll down the image (ChannelSpec::kRolling)
   bool holds = false;     // … or go down with their weights in registers (ChannelSpec::kHeld)
   int shared_from = 3;    // ChannelSpec::shared_from
-  uint8_t prefetch = 0;   // ChannelSpec::prefetch
+  uint8_t prefetch = 0, ahead = 0;  // ChannelSpec::prefetch, ahead
   bool pairs = false;     // ChannelSpec::pairs
   bool in_quarters = false;  // ChannelSpec::in_quarters
   bool streams = false;   // ChannelSpec::streams

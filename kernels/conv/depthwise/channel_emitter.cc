@@ -234,7 +234,7 @@ void ChannelEmitter::EmitPrefetches() {
   const bool next_tile = spec_.prefetch == ChannelSpec::kNextTile;
   const int first = next_tile ? spec_.window() : spec_.skip_first;
   const int count = next_tile ? spec_.columns * spec_.stride : spec_.window() - spec_.skip_last - first;
-  const int distance = next_tile ? 0 : spec_.prefetch * kLineBytes;
+  const int distance = next_tile ? spec_.ahead * 1024 : spec_.prefetch * kLineBytes;
   for (int column = first; column < first + count; ++column) {
     a_.prefetcht0(a_.ptr[ColumnAt(cursor_, column) + distance]);
   }

@@ -145,7 +145,7 @@ Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase)
         spec.kh = static_cast<uint8_t>(geometry_.kh);
         spec.row_stride = static_cast<uint8_t>(geometry_.rows.step());
       }
-      spec.prefetch = blocking_.prefetch;
+      spec.prefetch = blocking_.prefetch, spec.ahead = blocking_.ahead;
       spec.pairs = blocking_.pairs, spec.in_quarters = blocking_.in_quarters;
       if ((flags & (ChannelSpec::kMaskedDst | ChannelSpec::kZeroedDst)) == 0)
         spec.streams = blocking_.streams;

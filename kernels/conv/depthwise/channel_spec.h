@@ -61,7 +61,7 @@ struct ChannelSpec {
   uint8_t streams;      // outputs may be stored past the caches: ChannelArgs::streams is read
   uint8_t pairs;        // a tile is two neighbouring vectors of channels deep: kRolling, NHWC, vectors of 8
   uint8_t in_quarters;  // kPermuted: four neighbouring inputs are enough for 8 outputs
-  uint8_t unused;
+  uint8_t ahead;        // kNextTile: so many KB beyond it
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
   static constexpr uint8_t kPermuted =

@@ -45,6 +45,9 @@ Geometry GeometryOf(const ConvProblem& problem, bool exchange) {
   g.src_layout = d.src.layout, g.dst_layout = d.dst.layout;
   g.src = StepsOf(problem.src, exchange), g.dst = StepsOf(problem.dst, exchange);
   g.post_ops = d.post_ops;
+  const double src = static_cast<double>(g.ic * d.in.h) * static_cast<double>(d.in.w);
+  const double dst = static_cast<double>(g.oc * problem.oh) * static_cast<double>(problem.ow);
+  g.image_bytes = static_cast<double>(kFloat) * (src + dst);
   for (const PostOp& op : d.post_ops) {
     g.residuals.push_back(StepsOf(ResidualStrides(problem, op), exchange));
   }

@@ -28,6 +28,7 @@ struct Geometry {
   bool transposes = false;  // the tensors are NCHW; strips of channels are transposed into a buffer
   std::vector<Steps> residuals;  // one per post-op, used where the post-op is kResidualAdd
   PostOps post_ops;
+  double image_bytes = 0;  // of both tensors, of one image
 
   int64_t taps() const { return kh * kw; }
   bool has_residual() const;

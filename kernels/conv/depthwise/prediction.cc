@@ -14,10 +14,6 @@ namespace rafter::depthwise {
 
 namespace {
 
-constexpr double kFloat = sizeof(float);
-
-double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
-
 // Taps that fall inside, over all outputs: phases share the counting of the cost model.
 double AxisPairs(const Axis& axis) {
   AxisShape shape;
@@ -27,11 +23,7 @@ double AxisPairs(const Axis& axis) {
 }
 
 // Of all images.
-double TensorBytes(const Geometry& g) {
-  const double src = static_cast<double>(g.ic * g.rows.in()) * static_cast<double>(g.columns.in());
-  const double dst = static_cast<double>(g.oc * g.rows.out()) * static_cast<double>(g.columns.out());
-  return kFloat * static_cast<double>(g.n) * (src + dst);
-}
+double TensorBytes(const Geometry& g) { return static_cast<double>(g.n) * g.image_bytes; }
 
 // Cycles per byte from where tensors of so many bytes are.
 double CyclesPerByte(double bytes, const MachineModel& machine) {
@@ -44,8 +36,8 @@ double CyclesPerByte(double bytes, const MachineModel& machine) {
 // Whether the columns of a tile share so few L1 sets that lines come more than once.
 bool IsCrowded(const Geometry& g) {
   if (g.src_layout != Layout::kNhwc || g.transposes) return false;
-  const int64_t column = g.columns.dilation() * g.src.column * static_cast<int64_t>(sizeof(float));
-  const bool rows_alias = g.src.row * static_cast<int64_t>(sizeof(float)) % kAliasBytes == 0;
+  const int64_t column = g.columns.dilation() * g.src.column * kFloat;
+  const bool rows_alias = g.src.row * kFloat % kAliasBytes == 0;
   return column % (2 * kPairBytes) == 0 || (rows_alias && g.columns.stride() > 1 && column % kPairBytes == 0);
 }
 
@@ -80,7 +72,7 @@ double PredictChannelCycles(const Geometry& g, const ChannelBlocking& b, int lan
   const double work = taps / machine.fma_pipes * fill * ChannelLosses(g, b, lanes) + outputs * kOutputCycles;
   const double memory = ChannelMemory(g, b, machine);
   const double exposed = b.stages && !g.transposes ? memory : std::max(0.0, memory - kHiddenShare * work);
-  return work + exposed + (g.transposes ? TensorBytes(g) / kFloat * kTransposeCycles : 0);
+  return work + exposed + (g.transposes ? TensorBytes(g) / static_cast<double>(kFloat) * kTransposeCycles : 0);
 }
 
 // Loads bound this kernel: unaligned ones of inputs, broadcasts of weights that are not held, tables of masks.
@@ -88,14 +80,14 @@ double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const Machi
   const int lanes = b.shape.lanes;
   const int64_t out = g.columns.out();
   const bool every_other = g.columns.stride() == 2;
-  const double row_vecs = CeilDiv(out, lanes);
-  const double tiles_per_row = CeilDiv(static_cast<int64_t>(row_vecs), b.shape.vecs);
-  const int tile_vecs = static_cast<int>(CeilDiv(static_cast<int64_t>(row_vecs), static_cast<int64_t>(tiles_per_row)));
+  const int64_t row_vecs = CeilDiv(out, lanes), row_tiles = CeilDiv(row_vecs, b.shape.vecs);
+  const int tile_vecs = static_cast<int>(CeilDiv(row_vecs, row_tiles));
   const bool holds = HoldsWidthWeights(jit::GetIsaInfo(b.isa).num_vecs, static_cast<int>(g.taps()), b.rows, tile_vecs,
                                        every_other);
   const double uses = static_cast<double>(g.kh) / static_cast<double>(g.rows.step());  // output rows per input row
   const double taps = static_cast<double>(g.kw);
-  const double inputs = !every_other ? 1 : b.rows <= kMostPairedRows ? 2 * CeilDiv(g.kw, 2) / taps : 2;  // per tap
+  const double halves = 2 * static_cast<double>(CeilDiv(g.kw, 2));
+  const double inputs = !every_other ? 1 : b.rows <= kMostPairedRows ? halves / taps : 2;  // per tap
   const double loads = inputs / uses + (holds ? 0.0 : 1.0 / tile_vecs);  // per FMA
   double tap = (holds ? kWidthHeldTapCycles : kWidthTapCycles) +
                kWidthLoadCycles * std::max(0.0, loads - kWidthFreeLoads);
@@ -105,10 +97,10 @@ double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const Machi
   const double masked = std::min(2 * std::max(left, 0.0), static_cast<double>(2 * g.kw));
   const double planes = static_cast<double>(g.n * g.oc);
   const double rows = planes * static_cast<double>(g.rows.out());
-  const double tiles = planes * static_cast<double>(g.rows.phases()) * tiles_per_row;
+  const double tiles = planes * static_cast<double>(g.rows.phases() * row_tiles);
   const double work =
       tiles * (holds ? kWidthHeldTileCycles : kWidthTileCycles) +
-      rows * row_vecs * (static_cast<double>(g.taps()) * tap + kWidthVectorCycles) +
+      rows * static_cast<double>(row_vecs) * (static_cast<double>(g.taps()) * tap + kWidthVectorCycles) +
       rows * masked * static_cast<double>(g.kh) * (holds ? kWidthHeldMaskCycles : kWidthMaskCycles);
   // Beyond L3 this kernel falls short of what is said here, as all that write to NCHW do: the others no less.
   const double bytes = TensorBytes(g);

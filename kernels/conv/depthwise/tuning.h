@@ -29,9 +29,9 @@ inline constexpr int64_t kHeldRows = 8, kDenseHeldRows = 4;
 
 // NHWC with at most so many channels prefetches the tile to the right, with more of them the next line of
 // each pixel. Zen 3, us without and with: 144@56 150 and 132, 576@14 32 and 27, 960@7 13.1 and 12.2, 32@112
-// next tile 144 and 137, next line 145. Stride 2: 128@56 77 and 65, but 96@112 214 and 250; 13x13 776 and
-// 1036. Where both tensors stay in L1 it costs 3 %.
-inline constexpr int64_t kFewChannels = 80, kManyChannels = 127, kMaxPrefetchTaps = 25;
+// next tile 144 and 137, next line 145; stride 2: 128@56 77 and 65, 96@112 by blocks of 4 rows 166 and 143, but
+// 13x13 776 and 1036. Where both tensors stay in L1 it costs 3 %.
+inline constexpr int64_t kFewChannels = 80, kMaxPrefetchTaps = 25;
 inline constexpr double kPrefetchL2Share = 0.5;
 
 // Tensors larger than this share of L3 are walked through row by row, and outputs larger than that one are
@@ -39,6 +39,10 @@ inline constexpr double kPrefetchL2Share = 0.5;
 // 5829 and 2228, 64@147 2037 and 836, 728@37 (not past the caches) 2404 and 612. More than one row at a
 // time stores past the caches slowly: lines are written in more pieces than can be collected (128@147 5842).
 inline constexpr double kLargeL3Share = 0.2, kStreamL3Share = 0.125;
+// KB beyond the next tile at which such images are prefetched, where the columns of a tile lie side by side: 1x7 64@202
+// 1254 us with 0, 953 with 4, 128@147 2155 and 1698, 64@147 and 256@74 the same; but 9x1 96@202, whose columns are rows
+// of the image, 2220 and 3700.
+inline constexpr uint8_t kStreamAhead = 4;
 // For the same reason tiles that do so are at most so wide: 1x7 64@202 4732 us with 8 columns,
 // 1600 with 6; where columns lie at a multiple of kFarStreamedBytes 256@74 2286 with 6 columns,
 // 1033 with 4 (64@147 1063 and 1314, 9x1 32@202 739 and 1050).
@@ -47,27 +51,32 @@ inline constexpr int64_t kFarStreamedBytes = 1024;
 // Images of more bytes than this whose pixels share sets are staged instead of taken in pairs or past the caches:
 // 512@56 (12.8 MB, Zen 3) 4500 to 5900 us past the caches, 4000 in pairs, 2800 to 3300 staged; 512@74 8000 and 5900.
 inline constexpr double kMostPairedBytes = 8 << 20;
-// Output rows per block of large tensors whose outputs stay in the caches: 728@37 531 us with 2 rows, 401 with 32.
+// Output rows per block of large tensors with a stride whose outputs stay in the caches (100@150 1270 us, rolling
+// 1740). Without a stride they roll: 728@37 395 and 362, 100@150 6390 and 6030, 36@200 4570 and 3340.
 inline constexpr int64_t kLargeHeldRows = 32;
 
 // Output rows per block of rolling tiles in NHWC, where all channels of a tile are walked through
-// before the next one: 576@14 on Zen 3, AVX2: 14 rows 33.0 us, 7 rows 30.9. In blocked layouts one
-// block of channels is: its rows stay in L1.
-inline constexpr int64_t kDenseRollingRows = 8, kBlockedRollingRows = 32;
+// before the next one: 576@14 on Zen 3, AVX2: 14 rows 33.0 us, 7 rows 30.9; 511@10 25.5 with 5 rows, 21.1 with 10.
+// With a stride the input rows are more: 96@112 166 with 7 rows, 130 with 6; 576@14 15.6 with 7, 12.5 with 4; 192@28
+// 21.2 and 18.3, but 240@28 20.0 and 20.4. In blocked layouts one block of channels is walked through: its rows stay
+// in L1.
+inline constexpr int64_t kDenseRollingRows = 10, kStridedRollingRows = 6, kBlockedRollingRows = 32;
 
 // Images up to this share of L2 are small: all their rows are one block (16@14 1.15 us with two blocks, 1.03 with one);
 // so are those of staged ones (1024@10 65 and 58, 1536@10 97 and 88).
 inline constexpr double kSmallL2Share = 0.25;
 
 // Rows this far apart share their L1 sets: 128@56 (7 x 4096 bytes) rolling 318 us, two rows at a
-// time 162.
-inline constexpr int64_t kAliasBytes = 4096;
+// time 162. Images of a few rows roll all the same.
+inline constexpr int64_t kAliasBytes = 4096, kFewAliasRows = 8;
 // Pixels at a multiple of so many bytes (of twice as many where rows share their sets too) keep so few lines of
 // a tile in L1 that the second vector of a line finds it gone: rolling tiles of vectors of half a line take both at
 // once. Distances of kAliasBytes are still better staged. Zen 3, AVX2, us with one vector (or staged) and two:
 // 512@14 58 and 46, stride 2 29 and 20, 128@74 308 and 223, 256@37 193 and 156, 1536@10 84 and 70, 256@33 dilated
 // 229 and 125; 384@14 28.5 and 26.5; but 1024@10 51 and 66, 128@56 185 and 192.
-inline constexpr int64_t kPairBytes = 512, kPairRollingRows = 10;
+// Where rows share their sets too, by so few of them, and only where few input rows reach an output row: 128@56, us in
+// place and by pairs: stride 2 64.8 and 57.8, 4x4 stride 2 89 and 79, 2x2 118.8 and 101.5, but 3x3 120 and 164.
+inline constexpr int64_t kPairBytes = 512, kPairAliasRows = 2, kPairAliasSlots = 2;
 // Lines of a window that such a set may hold. 256@28 stride 2 (4 sets) 60 us with 5 columns, 47 with 3, 45 with 2;
 // 128@56 stride 2 (8 sets) 83 with 5, 76 with 3.
 inline constexpr int64_t kLinesPerSet = 6;

@@ -131,5 +131,47 @@ TEST(DepthwiseBlocking, LargeTensorsGoRowByRowPastTheCaches) {
   }
 }
 
+TEST(DepthwiseBlocking, LargeTensorsRollThatDoNotGoPastTheCaches) {
+  MachineModel machine;
+  machine.l3_bytes = 1 << 20;
+  const ChannelBlocking b = ChooseChannelBlocking(Layer(36, 1, 56, 3, Layout::kNhwc), Isa::kAvx2, machine, 1);
+  EXPECT_TRUE(b.rolls);
+  EXPECT_EQ(b.prefetch, 1);
+  EXPECT_EQ(b.ahead, 0);
+}
+
+TEST(DepthwiseBlocking, PrefetchReachesFurtherWhereColumnsLieSideBySide) {
+  MachineModel machine;
+  machine.l3_bytes = 1 << 20;
+  ConvDesc desc;
+  desc.groups = desc.ic = desc.oc = 32, desc.in = {56, 56}, desc.kernel = {7, 1}, desc.pad = {3, 0, 3, 0};
+  desc.src.layout = desc.dst.layout = Layout::kNhwc;
+  const ChannelBlocking down = ChooseChannelBlocking(GeometryOf(*Validate(desc), true), Isa::kAvx2, machine, 1);
+  EXPECT_TRUE(down.streams);
+  EXPECT_EQ(down.ahead, 0);
+  desc.kernel = {1, 7}, desc.pad = {0, 3, 0, 3};
+  const ChannelBlocking along = ChooseChannelBlocking(GeometryOf(*Validate(desc), false), Isa::kAvx2, machine, 1);
+  EXPECT_TRUE(along.streams);
+  EXPECT_GT(along.ahead, 0);
+}
+
+TEST(DepthwiseBlocking, BlocksOfRollingRows) {
+  const MachineModel machine;
+  const auto rows = [&](int64_t channels, int64_t size, int64_t kernel, int64_t stride) {
+    ConvDesc desc;
+    desc.groups = desc.ic = desc.oc = channels, desc.in = {size, size}, desc.kernel = {kernel, kernel};
+    desc.stride = {stride, stride}, desc.pad = {1, 1, 1, 1};
+    desc.src.layout = desc.dst.layout = Layout::kNhwc;
+    const ChannelBlocking b = ChooseChannelBlocking(GeometryOf(*Validate(desc), false), Isa::kAvx2, machine, 1);
+    return b.rolls ? b.tile_rows * b.depth() : 0;
+  };
+  EXPECT_EQ(rows(511, 10, 3, 1), 10) << "all rows of a small image";
+  EXPECT_EQ(rows(144, 56, 3, 1), 10);
+  EXPECT_EQ(rows(144, 56, 3, 2), 6);
+  EXPECT_EQ(rows(128, 56, 3, 2), 2 * 2) << "rows share their sets: few of them, in pairs of vectors";
+  EXPECT_EQ(rows(128, 56, 2, 1), 4 * 2);
+  EXPECT_EQ(rows(128, 56, 3, 1), 0) << "… and too many rows in flight";
+}
+
 }  // namespace
 }  // namespace rafter::depthwise
