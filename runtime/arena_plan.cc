@@ -16,6 +16,9 @@ constexpr size_t kAlignment = 64;
 size_t Rounded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 Status Check(std::span<const Activation> activations) {
+  if (activations.data() == nullptr && !activations.empty()) {
+    return Status::InvalidArgument("activations: null, but there are to be " + std::to_string(activations.size()));
+  }
   size_t total = 0;
   for (size_t i = 0; i < activations.size(); ++i) {
     const Activation& a = activations[i];

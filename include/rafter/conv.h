@@ -135,10 +135,10 @@ class RAFTER_EXPORT Conv {
   Result<PackedWeights> PackWeights(const float* oihw, const float* bias,
                                     const PackOptions& options = {}) const;
 
-  // src and dst have the shapes, layouts and strides of the description, are aligned to 4 bytes and do
-  // not overlap. Allocates nothing when scratch is given or the pool is warm. With n == 0: success, no work.
-  // kInvalidArgument: a null or misaligned pointer, scratch too small, weights packed for another layer
-  // or vector width, wrong number of residuals.
+  // src and dst have the shapes, layouts and strides of the description, are aligned to 4 bytes and share no
+  // element; slices of one bigger tensor may interleave. Allocates nothing when scratch is given or the pool is warm. With n == 0: success, no work.
+  // kInvalidArgument: a null or misaligned pointer, dst that overlaps src or, in part, a residual, scratch that is too
+  // small or overlaps a tensor, weights packed for another layer or vector width, wrong number of residuals.
   Status Run(const float* src, const PackedWeights& weights, float* dst,
              const RunOptions& options = {}) const noexcept;
 

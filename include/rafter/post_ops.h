@@ -41,7 +41,7 @@ struct PostOp {
   std::vector<float> scale;
   // kResidualAdd: strides in elements of the residual tensor, which has the output's shape and layout
   // (absent: the output's own strides). The pointer comes with each Run. It may be the output itself
-  // (same pointer and strides); any other overlap with the output is undefined.
+  // (same pointer and strides); any other overlap with the output is kInvalidArgument.
   std::optional<Strides> residual_strides;
 
   static PostOp Relu() { return {PostOpKind::kRelu, 0.0f, 0.0f, {}, {}}; }

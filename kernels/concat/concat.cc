@@ -86,6 +86,9 @@ Status CheckCall(const ConcatProblem& problem, std::span<const float* const> inp
   if (inputs.size() != problem.inputs.size()) {
     return Status(StatusCode::kInvalidArgument, "inputs: wrong number of pointers, allowed: one per input");
   }
+  if (inputs.data() == nullptr) {
+    return Status(StatusCode::kInvalidArgument, "inputs: no pointers at a null address, allowed: one per input");
+  }
   Status status =
       CheckPointer(dst, "dst: is null, allowed: a pointer to the result", "dst: is not aligned to 4 bytes");
   const Layout layout = problem.desc.dst.layout;

@@ -15,6 +15,7 @@
 
 #include "jit/code_cache.h"
 #include "jit/executable_memory.h"
+#include "kernels/conv/call_memory.h"
 #include "kernels/conv/describe.h"
 #include "kernels/conv/dispatch.h"
 #include "kernels/conv/packed_weights.h"
@@ -33,6 +34,7 @@ struct Conv::Impl {
   bool code_allowed = true;  // false: the system refuses executable memory
   // Copies of what the plan answers, so that Run asks nothing.
   PackedHeader packed_header;
+  CallMemory memory;
   size_t scratch_bytes = 0;
   size_t residuals = 0;
   int threads = 1;
@@ -87,7 +89,6 @@ Status CheckPointers(const float* src, const float* dst) noexcept {
   if (dst == nullptr) return BadCall("dst: is null, allowed: a pointer to the destination tensor");
   if (!Aligned(src, alignof(float))) return BadCall("src: is not aligned to 4 bytes");
   if (!Aligned(dst, alignof(float))) return BadCall("dst: is not aligned to 4 bytes");
-  if (src == dst) return BadCall("dst: is the same as src, allowed: tensors that do not overlap");
   return {};
 }
 
@@ -107,6 +108,9 @@ Status CheckWeights(const PackedWeights& weights, const PackedHeader& expected) 
 Status CheckResiduals(std::span<const float* const> residuals, size_t expected) noexcept {
   if (residuals.size() != expected) {
     return BadCall("residuals: wrong number of pointers, allowed: one per kResidualAdd");
+  }
+  if (residuals.data() == nullptr && expected > 0) {
+    return BadCall("residuals: no pointers at a null address, allowed: one per kResidualAdd");
   }
   for (const float* residual : residuals) {
     if (residual == nullptr) return BadCall("residuals: one is null, allowed: pointers to tensors");
@@ -128,6 +132,7 @@ class Scratch {
 
   Status Acquire(const RunOptions& options, size_t bytes) noexcept {
     if (!options.scratch.empty()) {
+      if (options.scratch.data() == nullptr) return BadCall("scratch: is null, allowed: memory, or nothing");
       if (options.scratch.size() < bytes) {
         return BadCall("scratch: is too small, allowed: scratch_bytes() and above");
       }
@@ -178,6 +183,7 @@ Result<Conv> Conv::Create(const ConvDesc& desc, const ConvOptions& options) try 
   impl->decision = std::move(decision).value();
   const ConvPlan& plan = *impl->decision.plan;
   impl->packed_header = plan.packed_header();
+  impl->memory = CallMemory(impl->problem);
   impl->scratch_bytes = plan.scratch_bytes();
   impl->residuals = static_cast<size_t>(
       std::count_if(desc.post_ops.begin(), desc.post_ops.end(),
@@ -210,6 +216,7 @@ Status Conv::Run(const float* src, const PackedWeights& weights, float* dst,
   if (Status status = CheckWeights(weights, impl.packed_header); !status.ok()) return status;
   if (Status status = CheckResiduals(options.residuals, impl.residuals); !status.ok())
     return status;
+  if (Status status = impl.memory.Check(src, dst, options.residuals, options.scratch); !status.ok()) return status;
   Scratch scratch;
   if (Status status = scratch.Acquire(options, impl.scratch_bytes); !status.ok()) return status;
 

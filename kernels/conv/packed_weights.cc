@@ -123,6 +123,7 @@ Result<PackedWeights> PackedWeights::FromBytes(std::span<const std::byte> bytes,
     return Damaged(std::to_string(bytes.size()) +
                    " bytes, allowed: " + std::to_string(kPackedPayloadOffset) + " and above");
   }
+  if (bytes.data() == nullptr) return Damaged("a null address, allowed: the bytes of PackedWeights");
   PackedHeader header;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (Status status = CheckHeader(header, bytes.size()); !status.ok()) return status;

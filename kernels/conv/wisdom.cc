@@ -202,6 +202,7 @@ std::string ExportWisdom() try {
 }
 
 Status ImportWisdom(std::string_view text) try {
+  if (text.data() == nullptr && !text.empty()) return Status::InvalidArgument("wisdom: null, allowed: a text");
   Result<EntriesByCpu> parsed = ParseWisdom(text);
   if (!parsed.ok()) return parsed.status();
   return ProcessStore().Merge(std::move(parsed).value());

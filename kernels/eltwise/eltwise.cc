@@ -135,6 +135,9 @@ Status Eltwise::Run(const float* src, float* dst, const EltwiseRunOptions& optio
   if (options.operands.size() != problem.operands.size()) {
     return BadCall("operands: wrong number of pointers, allowed: one per binary operation");
   }
+  if (options.operands.data() == nullptr && !problem.operands.empty()) {
+    return BadCall("operands: no pointers at a null address, allowed: one per binary operation");
+  }
   if (problem.desc.n == 0) return {};
   if (Status status = CheckCall(problem, src, dst, options.operands); !status.ok()) return status;
   const CallThreads call = ThreadsOfCall(run, impl_->threads);

@@ -66,6 +66,8 @@ TEST(ArenaPlan, RandomLifetimes) {
 
 TEST(ArenaPlan, NothingAndNonsense) {
   EXPECT_EQ(PlanArena({})->arena_bytes, 0u);
+  const Activation* none = nullptr;
+  EXPECT_EQ(PlanArena({none, 3}).status().code(), StatusCode::kInvalidArgument);
   const std::vector<Activation> backwards = {{64, 3, 2}}, negative = {{64, -1, 2}},
                                 huge = {{SIZE_MAX / 2, 0, 0}, {SIZE_MAX / 2, 0, 0}, {SIZE_MAX / 2, 0, 0}};
   for (const auto& wrong : {backwards, negative, huge}) {

@@ -180,6 +180,8 @@ TEST(Concat, BadInput) {
   const auto concat = Concat::Create(desc);
   ASSERT_TRUE(concat.ok());
   std::vector<float> a(4096), dst(4096);
+  const float* const* none = nullptr;
+  EXPECT_EQ(concat->Run({none, 2}, dst.data()).code(), StatusCode::kInvalidArgument);
   const float* one[] = {a.data()};
   EXPECT_EQ(concat->Run(one, dst.data()).code(), StatusCode::kInvalidArgument);
   const float* null[] = {a.data(), nullptr};

@@ -136,6 +136,13 @@ TEST(PackedWeights, RefusesDamage) {
   expect("checksum", [](Bytes& b, PackedHeader&) { b[kPackedPayloadOffset] ^= std::byte{128}; });
 }
 
+TEST(PackedWeights, RefuseANullAddress) {
+  const std::byte* none = nullptr;
+  const auto weights = PackedWeights::FromBytes({none, 4096});
+  ASSERT_FALSE(weights.ok());
+  EXPECT_EQ(weights.status().code(), StatusCode::kInvalidArgument);
+}
+
 TEST(PackedWeights, RefuseEveryFlippedBitOfTheHeader) {
   const auto packed = MakeConv().PackWeights(SomeWeights().data(), nullptr);
   Bytes bytes = Stored(*packed);

@@ -146,6 +146,8 @@ TEST_F(WisdomTest, KeysTellProblemsApart) {
 TEST_F(WisdomTest, RefusesDamageAndKeepsTheStore) {
   StoreWisdom(KeyOf(1), "direct", 1);
   const std::string good = Line(WisdomCpu(), 2), other = Line(WisdomCpu(), 3);
+  const char* none = nullptr;
+  EXPECT_EQ(ImportWisdom({none, 5}).code(), StatusCode::kInvalidArgument);
   ExpectRefused("", "wisdom, line 1: is missing, allowed: \"rafter wisdom 1\"");
   ExpectRefused("rafter wisdom 1", "line 1: \"rafter wisdom 1\" is cut off");
   ExpectRefused("rafter wisdom 2\n" + good, "line 1: \"rafter wisdom 2\" is not valid, allowed: ");

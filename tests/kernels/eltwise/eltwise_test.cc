@@ -302,6 +302,10 @@ TEST(Eltwise, BadCallsAreRefused) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
     EXPECT_NE(status.message(), "");
   }
+  const Result<Eltwise> sum = Eltwise::Create(DescOf(Layout::kNhwc, 1, 8, 1, 1, {EltwiseOp::Add()}));
+  ASSERT_TRUE(sum.ok());
+  const float* const* none = nullptr;
+  EXPECT_EQ(sum->Run(data.data(), data.data(), {.operands = {none, 1}}).code(), StatusCode::kInvalidArgument);
   const Result<Eltwise> empty = Eltwise::Create(DescOf(Layout::kNhwc, 0, 8, 1, 1, {EltwiseOp::Relu()}));
   ASSERT_TRUE(empty.ok());
   EXPECT_TRUE(empty->Run(nullptr, nullptr).ok());
