@@ -1,6 +1,8 @@
 // bench/compare.cc: joining and judging; the text is in compare_text.cc.
 #include "bench/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,6 +20,8 @@ constexpr double kNormal95 = 1.96;
 constexpr double kTimeFloor = 0.02, kPairedFloor = 0.01;
 constexpr double kFalseDiscoveries = 0.05;
 constexpr double kMostUndecided = 0.10;
+
+std::string LabelOf(const CaseResult& result) { return result.name.empty() ? result.descriptor : result.name; }
 
 // Half of an interval, as a logarithm.
 double LogHalf(double low, double high) { return low > 0 && high > low ? std::log(high / low) / 2 : 0; }
@@ -53,7 +57,7 @@ PairEvidence Gather(const CaseResult& a, const CaseResult& b) {
 
 CasePair JudgePair(const CaseResult& a, const CaseResult& b) {
   CasePair pair;
-  pair.label = b.name.empty() ? b.descriptor : b.name;
+  pair.label = LabelOf(b);
   pair.key = CaseKey(b);
   pair.a_us = a.time.median;
   pair.b_us = b.time.median;
@@ -108,6 +112,54 @@ void Count(ReportComparison& comparison) {
   comparison.geomean = GeometricMean(speedups);
 }
 
+// Why a case has no time to compare; empty: it has one.
+std::string WhyNoTime(const CaseResult& result) {
+  if (!result.error.empty()) return result.error;
+  if (result.time.median > 0 && std::isfinite(result.time.median)) return {};
+  return fmt::format("its median is {:.6g} us", result.time.median);
+}
+
+using CaseMap = std::map<std::string, const CaseResult*>;
+
+CaseMap ByKey(const Report& report) {
+  CaseMap map;
+  for (const CaseResult& result : report.cases) map.emplace(CaseKey(result), &result);
+  return map;
+}
+
+// What `report` lacks of the cases that the `other` one has a time of.
+Gaps FindGaps(const Report& report, const Report& other) {
+  Gaps gaps;
+  gaps.interrupted = !report.complete;
+  const CaseMap mine = ByKey(report);
+  for (const CaseResult& result : other.cases) {
+    if (!WhyNoTime(result).empty()) continue;
+    ++gaps.timed_by_other;
+    const auto found = mine.find(CaseKey(result));
+    const bool absent = found == mine.end();
+    const std::string why = absent ? "not in this run" : WhyNoTime(*found->second);
+    if (!why.empty()) gaps.missing.push_back({LabelOf(result), why, absent});
+  }
+  return gaps;
+}
+
+// Cases that have a time in both runs, in the order of B.
+void JoinPairs(const Report& a, const Report& b, ReportComparison& comparison) {
+  const CaseMap of_a = ByKey(a);
+  for (const CaseResult& result : b.cases) {
+    const auto found = of_a.find(CaseKey(result));
+    if (found == of_a.end()) continue;
+    const bool in_a = WhyNoTime(*found->second).empty(), in_b = WhyNoTime(result).empty();
+    if (!in_a && !in_b) comparison.in_neither.push_back(LabelOf(result));
+    if (!in_a || !in_b) continue;
+    comparison.pairs.push_back(JudgePair(*found->second, result));
+    if (!comparison.comparable && comparison.pairs.back().evidence != "paired") {
+      comparison.pairs.back().verdict = Verdict::kAmbiguous;
+      comparison.pairs.back().p_slower = 1;
+    }
+  }
+}
+
 }  // namespace
 
 ReportComparison CompareReports(const Report& a, const Report& b, std::optional<double> fail_above) {
@@ -120,30 +172,9 @@ ReportComparison CompareReports(const Report& a, const Report& b, std::optional<
       if (difference.starts_with(std::string(decisive) + ":")) comparison.comparable = false;
     }
   }
-  std::map<std::string, const CaseResult*> of_a;
-  for (const CaseResult& result : a.cases) of_a.emplace(CaseKey(result), &result);
-  for (const CaseResult& result : b.cases) {
-    const auto found = of_a.find(CaseKey(result));
-    const std::string label = result.name.empty() ? result.descriptor : result.name;
-    if (found == of_a.end()) {
-      comparison.only_b.push_back(label);
-      continue;
-    }
-    const CaseResult& other = *found->second;
-    of_a.erase(found);
-    if (other.error.empty() != result.error.empty()) {
-      (result.error.empty() ? comparison.repaired : comparison.broken).push_back(label);
-    } else if (result.error.empty() && result.time.median > 0 && other.time.median > 0) {
-      comparison.pairs.push_back(JudgePair(other, result));
-      if (!comparison.comparable && comparison.pairs.back().evidence != "paired") {
-        comparison.pairs.back().verdict = Verdict::kAmbiguous;
-        comparison.pairs.back().p_slower = 1;
-      }
-    }
-  }
-  for (const auto& [key, result] : of_a) {
-    comparison.only_a.push_back(result->name.empty() ? result->descriptor : result->name);
-  }
+  comparison.in_a = FindGaps(a, b);
+  comparison.in_b = FindGaps(b, a);
+  JoinPairs(a, b, comparison);
   if (fail_above) ApplyGate(*fail_above, comparison.pairs);
   Count(comparison);
   return comparison;
@@ -154,7 +185,8 @@ GateOutcome JudgeGate(const ReportComparison& comparison) {
     return std::count_if(comparison.pairs.begin(), comparison.pairs.end(),
                          [&](const CasePair& pair) { return pair.*member; });
   };
-  if (!comparison.broken.empty() || count(&CasePair::regression) > 0) return GateOutcome::kRegression;
+  if (count(&CasePair::regression) > 0) return GateOutcome::kRegression;
+  if (comparison.in_b.incomplete()) return GateOutcome::kIncomplete;
   const double undecided = static_cast<double>(count(&CasePair::undecided));
   if (comparison.pairs.empty() || !comparison.comparable) return GateOutcome::kTooNoisy;
   return undecided > kMostUndecided * static_cast<double>(comparison.pairs.size()) ? GateOutcome::kTooNoisy

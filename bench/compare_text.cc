@@ -16,6 +16,51 @@ void List(const char* heading, const std::vector<std::string>& labels, std::stri
   text += '\n';
 }
 
+// "B is incomplete: 2 of 10 cases of A have no time in it", and which.
+void ListGaps(const char* name, const char* other, const Gaps& gaps, std::string& text) {
+  if (!gaps.incomplete()) return;
+  text += fmt::format("{} is incomplete: {} of {} cases of {} have no time in it{}\n", name, gaps.missing.size(),
+                      gaps.timed_by_other, other, gaps.interrupted ? "; it was interrupted" : "");
+  for (const MissingCase& one : gaps.missing) text += fmt::format("  {}: {}\n", one.label, one.reason);
+}
+
+std::string GateText(const ReportComparison& c, double fail_above) {
+  const char* outcome = "passed";
+  switch (JudgeGate(c)) {
+    case GateOutcome::kPassed:
+      break;
+    case GateOutcome::kRegression:
+      outcome = c.in_b.incomplete() ? "REGRESSION, and B is INCOMPLETE" : "REGRESSION";
+      break;
+    case GateOutcome::kTooNoisy:
+      outcome = "TOO NOISY to decide";
+      break;
+    case GateOutcome::kIncomplete:
+      outcome = "B is INCOMPLETE: cannot decide";
+      break;
+  }
+  return fmt::format("gate (no case more than {:.4g} % slower): {}\n", fail_above * 100, outcome);
+}
+
+std::vector<std::string> Labels(const Gaps& gaps, bool absent) {
+  std::vector<std::string> labels;
+  for (const MissingCase& one : gaps.missing) {
+    if (one.absent == absent) labels.push_back(one.label);
+  }
+  return labels;
+}
+
+nlohmann::ordered_json GapsJson(const Gaps& gaps) {
+  nlohmann::ordered_json json = {{"incomplete", gaps.incomplete()},
+                                 {"interrupted", gaps.interrupted},
+                                 {"of", gaps.timed_by_other},
+                                 {"missing", nlohmann::ordered_json::array()}};
+  for (const MissingCase& one : gaps.missing) {
+    json["missing"].push_back({{"case", one.label}, {"reason", one.reason}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string ComparisonText(const ReportComparison& c, const std::string& a, const std::string& b,
@@ -40,15 +85,10 @@ std::string ComparisonText(const ReportComparison& c, const std::string& a, cons
   }
   text += fmt::format("\nB over A: geomean {:.3f} over {} cases: {} faster, {} same, {} slower, {} ambiguous\n",
                       c.geomean, c.pairs.size(), c.faster, c.same, c.slower, c.ambiguous);
-  List("only in A:", c.only_a, text);
-  List("only in B:", c.only_b, text);
-  List("works in A, fails in B:", c.broken, text);
-  List("fails in A, works in B:", c.repaired, text);
-  if (!fail_above) return text;
-  const char* outcome[] = {"passed", "REGRESSION", "TOO NOISY to decide"};
-  text += fmt::format("gate (no case more than {:.4g} % slower): {}\n", *fail_above * 100,
-                      outcome[static_cast<int>(JudgeGate(c))]);
-  return text;
+  ListGaps("A", "B", c.in_a, text);
+  ListGaps("B", "A", c.in_b, text);
+  List("no time in either run:", c.in_neither, text);
+  return fail_above ? text + GateText(c, *fail_above) : text;
 }
 
 nlohmann::ordered_json ToJson(const ReportComparison& c) {
@@ -74,10 +114,14 @@ nlohmann::ordered_json ToJson(const ReportComparison& c) {
                              {"regression", pair.regression},
                              {"undecided", pair.undecided}});
   }
-  json["only_a"] = c.only_a;
-  json["only_b"] = c.only_b;
-  json["broken"] = c.broken;
-  json["repaired"] = c.repaired;
+  json["a"] = GapsJson(c.in_a);
+  json["b"] = GapsJson(c.in_b);
+  json["in_neither"] = c.in_neither;
+  // The same by name only.
+  json["only_a"] = Labels(c.in_b, true);
+  json["only_b"] = Labels(c.in_a, true);
+  json["broken"] = Labels(c.in_b, false);
+  json["repaired"] = Labels(c.in_a, false);
   return json;
 }
 

@@ -33,6 +33,7 @@ int ExitCodeOf(bench::GateOutcome outcome) {
     case bench::GateOutcome::kRegression:
       return kExitRegression;
     case bench::GateOutcome::kTooNoisy:
+    case bench::GateOutcome::kIncomplete:
       return kExitNoisy;
   }
   return kExitError;
@@ -40,8 +41,9 @@ int ExitCodeOf(bench::GateOutcome outcome) {
 
 Result<int> RunCompare(const CompareOptions& options) {
   if (options.a.empty() || options.b.empty()) {
-    return NotAllowed("runs", options.a, "two files of rafter bench --json");
+    return NothingGiven(options.a.empty() ? "A.json and B.json" : "B.json", "two files of rafter bench --json");
   }
+  if (options.a == "-" && options.b == "-") return NotAllowed("B.json", "-", "standard input for one of the two");
   std::optional<double> fail_above;
   if (!options.fail_above.empty()) {
     const Result<double> percent = ParsePercent("--fail-above", options.fail_above);

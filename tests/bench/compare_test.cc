@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/bench/sample_cases.h"
 
 namespace rafter::bench {
@@ -93,20 +95,74 @@ TEST(CompareReports, OtherMachinesDecideNothing) {
   EXPECT_NE(ComparisonText(c, "a", "b", 0.03).find("processor: A against B"), std::string::npos);
 }
 
-TEST(CompareReports, ListsWhatIsInOneOnly) {
+TEST(CompareReports, ListsWhatEitherLacksAndDecidesNothingWithoutIt) {
   Report a = MakeReport(100, 3), b = MakeReport(100, 4);
   b.cases.erase(b.cases.begin());
   b.cases[0].error = "wrong output";
   const ReportComparison c = CompareReports(a, b, 0.03);
-  EXPECT_EQ(c.only_a, std::vector<std::string>{"case 0"});
-  EXPECT_EQ(c.only_b, std::vector<std::string>{"case 3"});
-  EXPECT_EQ(c.broken, std::vector<std::string>{"case 1"});
-  EXPECT_EQ(JudgeGate(c), GateOutcome::kRegression);
+  ASSERT_EQ(c.in_b.missing.size(), 2u);
+  EXPECT_EQ(c.in_b.timed_by_other, 3);
+  EXPECT_EQ(c.in_b.missing[0].label, "case 0");
+  EXPECT_EQ(c.in_b.missing[0].reason, "not in this run");
+  EXPECT_EQ(c.in_b.missing[1].label, "case 1");
+  EXPECT_EQ(c.in_b.missing[1].reason, "wrong output");
+  ASSERT_EQ(c.in_a.missing.size(), 1u);
+  EXPECT_EQ(c.in_a.missing[0].label, "case 3");
+  EXPECT_EQ(JudgeGate(c), GateOutcome::kIncomplete);
+  const std::string text = ComparisonText(c, "a", "b", 0.03);
+  EXPECT_NE(text.find("B is incomplete: 2 of 3 cases of A have no time in it\n  case 0: not in this run\n"
+                      "  case 1: wrong output\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("A is incomplete: 1 of 2 cases of B have no time in it"), std::string::npos) << text;
+  EXPECT_NE(text.find("B is INCOMPLETE: cannot decide"), std::string::npos) << text;
   EXPECT_EQ(ToJson(c)["broken"][0], "case 1");
+  EXPECT_EQ(ToJson(c)["only_a"][0], "case 0");
+  EXPECT_EQ(ToJson(c)["b"]["missing"][1]["reason"], "wrong output");
+}
+
+TEST(CompareReports, AnInterruptedRunPassesNoGate) {
+  Report a = MakeReport(100), b = MakeReport(100);
+  b.complete = false;
+  EXPECT_EQ(JudgeGate(CompareReports(a, b, 0.03)), GateOutcome::kIncomplete) << "though no case is missing";
+  b.cases.back().error = kInterrupted;
+  const ReportComparison c = CompareReports(a, b, 0.03);
+  EXPECT_EQ(JudgeGate(c), GateOutcome::kIncomplete);
+  EXPECT_NE(ComparisonText(c, "a", "b", 0.03).find("1 of 10 cases of A have no time in it; it was interrupted"),
+            std::string::npos);
+  EXPECT_EQ(c.same, 9);
+  EXPECT_TRUE(ToJson(c)["b"]["interrupted"]);
+  // An incomplete A says so, and hinders nothing that it has.
+  const ReportComparison back = CompareReports(b, a, 0.03);
+  EXPECT_TRUE(back.in_a.incomplete());
+  EXPECT_EQ(JudgeGate(back), GateOutcome::kPassed);
+}
+
+TEST(CompareReports, ARegressionCountsThoughBIsIncomplete) {
+  Report b = MakeReport(100);
+  b.cases[4] = Timed(4, 104 * 1.10);
+  b.cases.pop_back();
+  const ReportComparison c = CompareReports(MakeReport(100), b, 0.03);
+  EXPECT_EQ(JudgeGate(c), GateOutcome::kRegression);
+  EXPECT_NE(ComparisonText(c, "a", "b", 0.03).find("REGRESSION, and B is INCOMPLETE"), std::string::npos);
+}
+
+TEST(CompareReports, MediansThatAreNoTimesAreNotDropped) {
+  Report a = MakeReport(100, 3), b = MakeReport(100, 3);
+  b.cases[0].time.median = 0;
+  b.cases[1].time.median = std::numeric_limits<double>::quiet_NaN();
+  a.cases[2].time.median = b.cases[2].time.median = -1;
+  const ReportComparison c = CompareReports(a, b, 0.03);
+  ASSERT_EQ(c.in_b.missing.size(), 2u);
+  EXPECT_EQ(c.in_b.missing[0].reason, "its median is 0 us");
+  EXPECT_EQ(c.in_b.missing[1].reason, "its median is nan us");
+  EXPECT_EQ(c.in_neither, std::vector<std::string>{"case 2"});
+  EXPECT_EQ(JudgeGate(c), GateOutcome::kIncomplete);
 }
 
 TEST(CompareReports, NothingInCommonCannotPass) {
-  EXPECT_EQ(JudgeGate(CompareReports(MakeReport(100, 1), Report(), 0.03)), GateOutcome::kTooNoisy);
+  EXPECT_EQ(JudgeGate(CompareReports(MakeReport(100, 1), Report(), 0.03)), GateOutcome::kIncomplete);
+  EXPECT_EQ(JudgeGate(CompareReports(Report(), MakeReport(100, 1), 0.03)), GateOutcome::kTooNoisy);
 }
 
 }  // namespace

@@ -152,6 +152,15 @@ class Compare(CommandTest):
 
         def other(data):
             data["environment"]["cpu"]["model_name"] = "Another CPU"
+        def cut(data):
+            data["complete"] = False
+            data["cases"][-1] = {**{key: data["cases"][-1][key] for key in
+                                    ["descriptor", "name", "layout", "threads", "isa", "mode"]}, "error": "interrupted"}
+        gap = run("compare", a, self.change(a, "f.json", cut), "--fail-above", "3%")
+        self.assertEqual(gap.returncode, 4, gap.stdout)
+        self.assertRegex(gap.stdout, r"B is incomplete: 1 of \d+ cases of A have no time in it; it was interrupted")
+        self.assertEqual(run("compare", self.path("f.json"), a, "--fail-above", "3%").returncode, 0)
+
         different = run("compare", a, self.change(a, "d.json", other), "--fail-above", "3%")
         self.assertEqual(different.returncode, 4)
         self.assertIn("Another CPU", different.stdout)
@@ -159,7 +168,7 @@ class Compare(CommandTest):
         self.assertTrue(result["cases"][0]["regression"])
 
     def test_bad_input(self):
-        for arguments, part in [(["x.json"], "two files"), (["x.json", "y.json"], "cannot be read"),
+        for arguments, part in [(["x.json"], "B.json: nothing given"), (["x.json", "y.json"], "cannot be read"),
                                 (["x.json", "y.json", "--fail-above", "3"], "3%")]:
             result = run("compare", *arguments)
             self.assertEqual(result.returncode, 2)
@@ -200,6 +209,12 @@ class Explain(CommandTest):
         self.assertLess(len(text.splitlines()), 60, "one screen")
         result = self.succeed_json("explain", "mb1ic16ih12oc20oh12kh3ph1", "--quiet", "--json")
         self.assertGreater(result["measured"]["median_us"], 0)
+        layer = result["layer"]
+        self.assertEqual((layer["oc"], layer["kernel"], layer["out"]), (20, [3, 3], [12, 12]))
+        self.assertGreater(result["bound"]["ridge"], 0)
+        self.assertGreater(result["cost"]["intensity_nominal_with_bias"], result["cost"]["intensity"])
+        if command.has_vector_set():
+            self.assertTrue(any("[" in line for line in result["tile"]), result["tile"])
         changes = [one["change"] for one in result["measured"]["neighbours"]]
         self.assertIn("oc 20 -> 32", changes)
 
