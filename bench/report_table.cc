@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "bench/neighbours.h"
@@ -12,6 +13,8 @@ namespace {
 
 constexpr double kOverRoof =
     1.03;  // beyond any error of the probes: a defect of the bound or the timing
+
+constexpr int kKernelWidth = 40;
 
 constexpr const char *kRed = "31", *kGreen = "32", *kYellow = "33";
 
@@ -57,11 +60,19 @@ std::string OwnRemark(const CaseResult& result) {
                      result.algorithm, result.own->gflops, result.bound_us);
 }
 
+// Exactly that wide, with "…" where something is missing. Labels may hold UTF-8; kernels' names don't.
+std::string Fit(const std::string& text, int width) {
+  return fmt::format("{:<{}}", fmt::formatted_size("{:.{}}", text, width) < fmt::formatted_size("{}", text)
+                                   ? fmt::format("{:.{}}…", text, width - 1)
+                                   : text,
+                     width);
+}
+
 std::string SpeedupLine(const char* which, const std::optional<SpeedupSummary>& speedup) {
   if (!speedup) return {};
-  return fmt::format("speed-up, {}: geomean {:.3f}, min {:.3f}; {} wins, {} ties, {} losses\n",
-                     which, speedup->geomean, speedup->min, speedup->wins, speedup->ties,
-                     speedup->losses);
+  return fmt::format("speed-up, {}: geomean {:.3f}, min {:.3f}; {} wins, {} ties, {} losses, {} ambiguous\n", which,
+                     speedup->geomean, speedup->min, speedup->wins, speedup->ties, speedup->losses,
+                     speedup->ambiguous);
 }
 
 std::string WorstLines(std::span<const CaseResult> cases, const Summary& summary) {
@@ -84,6 +95,13 @@ std::string WorstLines(std::span<const CaseResult> cases, const Summary& summary
 
 }  // namespace
 
+int LabelWidth(std::span<const std::string> labels) noexcept {
+  constexpr size_t kLeast = 34, kMost = 60;
+  size_t width = kLeast;
+  for (const std::string& label : labels) width = std::max(width, std::min(kMost, label.size()));
+  return static_cast<int>(width);
+}
+
 std::string TableHeader(const TableOptions& options) {
   std::string text;
   if (options.versus) {
@@ -97,8 +115,8 @@ std::string TableHeader(const TableOptions& options) {
           kYellow, options.color);
     }
   }
-  text += fmt::format("{:<34} {:<36} {:>10} {:>5} {:>8} {:>10} {:>7} {:>7}", "case", "kernel",
-                      "time us", "+- %", options.figure, "bound us", "roof", "% bound");
+  text += fmt::format("{:<{}} {:<{}} {:>10} {:>5} {:>8} {:>10} {:>7} {:>7}", "case", options.label_width, "kernel",
+                      kKernelWidth, "time us", "+- %", options.figure, "bound us", "roof", "% bound");
   if (options.versus)
     text += fmt::format(" {:^30} {:^30} {}", "same layout", "its best", "its kernel");
   return text + "\n";
@@ -106,12 +124,12 @@ std::string TableHeader(const TableOptions& options) {
 
 std::string TableRow(const CaseResult& result, const TableOptions& options) {
   if (!result.error.empty()) {
-    return fmt::format("{:<34} ", Label(result)) +
+    return Fit(Label(result), options.label_width) + " " +
            Paint("error: " + result.error, kRed, options.color) + "\n";
   }
   std::string text =
-      fmt::format("{:<34} {:<36} {:>10.2f} {:>5.1f} {:>8.1f}", Label(result), result.kernel,
-                  result.time.median, SpreadPercent(result.time), MainFigure(result));
+      fmt::format("{} {} {:>10.2f} {:>5.1f} {:>8.1f}", Fit(Label(result), options.label_width),
+                  Fit(result.kernel, kKernelWidth), result.time.median, SpreadPercent(result.time), MainFigure(result));
   text += BoundCells(result, options.color);
   if (options.versus) {
     text += " " + VersusCell(result.vs_same, options.color) + " " +

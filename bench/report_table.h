@@ -11,6 +11,8 @@
 namespace rafter::bench {
 
 struct TableOptions {
+  // Of the first column. Kernels have a fixed one: longer names are cut in the table, whole everywhere else.
+  int label_width = 34;
   // Heads the column of the main figure: that of operators is GB/s, and a table of both says "GF|GB/s".
   std::string figure = "GFLOP/s";
   bool versus = false;            // columns for the comparison
@@ -18,6 +20,9 @@ struct TableOptions {
   std::string baseline;           // "oneDNN 3.12.1", for the heading
   bool baseline_too_old = false;  // adds the warning "too old for claims"
 };
+
+// The width that the labels of these cases need, within reason.
+int LabelWidth(std::span<const std::string> labels) noexcept;
 
 // The pieces of the terminal table, so that rows can appear as they are measured.
 std::string TableHeader(const TableOptions& options);

@@ -25,8 +25,10 @@ std::optional<SpeedupSummary> SummarizeSpeedup(std::span<const CaseResult> cases
       ++summary.wins;
     } else if (versus->verdict == "SLOWER") {
       ++summary.losses;
-    } else {
+    } else if (versus->verdict == "SAME") {
       ++summary.ties;
+    } else {
+      ++summary.ambiguous;
     }
   }
   if (speedups.empty()) return std::nullopt;

@@ -22,10 +22,10 @@ struct SmallSummary {
   int cases = 0, within = 0;
 };
 
-// Wins and losses are the verdicts FASTER and SLOWER; SAME and AMBIGUOUS count as ties.
+// Wins, ties and losses are the verdicts FASTER, SAME and SLOWER; where the samples cannot tell, the case is ambiguous.
 struct SpeedupSummary {
   double geomean = 0, min = 0;
-  int wins = 0, ties = 0, losses = 0;
+  int wins = 0, ties = 0, losses = 0, ambiguous = 0;
 };
 
 struct Summary {

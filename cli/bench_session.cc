@@ -7,6 +7,7 @@
 #include <atomic>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/calibration.h"
 #include "bench/neighbours.h"
@@ -37,6 +38,9 @@ BenchSession::BenchSession(const BenchPlan& plan, bool shows_table)
 
 Status BenchSession::Prepare() {
   table_.color = shows_table_ && ColorWanted();
+  std::vector<std::string> labels;
+  for (const bench::SuiteCase& one : plan_.cases) labels.push_back(LabelOf(one));
+  table_.label_width = bench::LabelWidth(labels);
   const auto operators = std::count_if(plan_.cases.begin(), plan_.cases.end(),
                                        [](const bench::SuiteCase& one) { return one.op != nullptr; });
   if (operators > 0) table_.figure = operators == std::ssize(plan_.cases) ? "GB/s" : "GF|GB/s";

@@ -1,6 +1,7 @@
 // cli/info_text.cc: the screen of `rafter info`: one fact per line, roofs as a table.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -136,8 +137,11 @@ class InfoWriter {
   }
 
   void WriteBaselines(const std::vector<BaselineInfo>& baselines) {
-    if (baselines.empty()) Line("baselines", "none built in");
+    const bool none = std::all_of(baselines.begin(), baselines.end(),
+                                  [](const BaselineInfo& baseline) { return baseline.name == "rafter"; });
+    if (none) Line("baselines", "none built in");
     for (const BaselineInfo& baseline : baselines) {
+      if (baseline.name == "rafter") continue;  // --vs self: its version stands at the top
       Line(baseline.name,
            !baseline.error.empty()
                ? baseline.error

@@ -20,8 +20,11 @@ TEST(Summary, CountsAndMeans) {
   EXPECT_EQ(summary.small.within, 1);  // 1.0 <= 1.5 * 0.5 + 0.3 < 2.0
   ASSERT_TRUE(summary.speedup_same && summary.speedup_best);
   EXPECT_EQ(summary.speedup_same->wins, 1);
-  EXPECT_EQ(summary.speedup_same->ties, 1);
+  EXPECT_EQ(summary.speedup_same->ties, 0) << "AMBIGUOUS is no tie";
   EXPECT_EQ(summary.speedup_same->losses, 1);
+  EXPECT_EQ(summary.speedup_same->ambiguous, 1);
+  EXPECT_EQ(summary.speedup_best->ties, 1);
+  EXPECT_EQ(summary.speedup_best->ambiguous, 0);
   EXPECT_DOUBLE_EQ(summary.speedup_best->min, 0.8);
   EXPECT_NEAR(summary.speedup_best->geomean, std::sqrt(0.8), 1e-12);
   EXPECT_EQ(summary.lowest_efficiency, (std::vector<size_t>{1, 0}));

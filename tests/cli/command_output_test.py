@@ -46,7 +46,7 @@ class Bench(CommandTest):
         self.assertEqual(set(summary["small"]), {"cases", "within"})
         for key in ["speedup_same", "speedup_best"]:
             if summary[key] is not None:
-                self.assertEqual(set(summary[key]), {"geomean", "min", "wins", "ties", "losses"})
+                self.assertEqual(set(summary[key]), {"geomean", "min", "wins", "ties", "losses", "ambiguous"})
 
     def test_schema_of_a_suite(self):
         report = self.succeed_json("bench", "@smoke", *BUDGET, "--json", "-")
