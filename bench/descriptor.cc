@@ -3,9 +3,12 @@
 #include "bench/descriptor.h"
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <limits>
 #include <utility>
+
+#include "bench/printable.h"
 
 namespace rafter::bench {
 namespace {
@@ -14,6 +17,9 @@ namespace {
 __extension__ typedef __int128 Int128;
 
 // The order does not matter: no key is a prefix of another one.
+// Far beyond what descriptors need; expressions that search texts recurse once per character.
+constexpr size_t kLongest = 1000;
+
 constexpr std::array<std::string_view, 22> kKeys = {"g",  "mb", "ic", "id", "ih", "iw", "oc", "od",
                                                     "oh", "ow", "kd", "kh", "kw", "sd", "sh", "sw",
                                                     "pd", "ph", "pw", "dd", "dh", "dw"};
@@ -40,6 +46,7 @@ class Parser {
 
   bool Scan();
   bool ScanField(std::string_view key);
+  bool ScanName();
   bool CompleteChannels();
   bool CompleteAxes();
   bool CompleteAxis(char letter, ProblemAxis& axis, bool& present);
@@ -58,7 +65,7 @@ class Parser {
   Failure failure_;
 };
 
-std::string Quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string Quoted(std::string_view text) { return "'" + Printable(text) + "'"; }
 
 int64_t* Parser::Target(std::string_view key) {
   if (key == "g") return &problem_.groups;
@@ -89,11 +96,11 @@ size_t Parser::AxisOffset(char letter) const {
 
 bool Parser::Scan() {
   if (text_.empty()) return Fail(0, "the descriptor is empty");
+  if (text_.size() > kLongest) {
+    return Fail(kLongest, "the descriptor is too long; allowed: " + std::to_string(kLongest) + " characters");
+  }
   while (pos_ < text_.size()) {
-    if (text_[pos_] == 'n') {
-      problem_.name = text_.substr(pos_ + 1);
-      return true;
-    }
+    if (text_[pos_] == 'n') return ScanName();
     std::string_view found;
     for (std::string_view key : kKeys) {
       if (text_.compare(pos_, key.size(), key) == 0) found = key;
@@ -108,14 +115,33 @@ bool Parser::Scan() {
   return true;
 }
 
+// Everything behind the n. Quotes are a part of it, but a quote that nothing closes is a slip.
+bool Parser::ScanName() {
+  const size_t start = pos_ + 1;
+  problem_.name = text_.substr(start);
+  if (problem_.name.starts_with('"') && problem_.name.find('"', 1) == std::string::npos) {
+    return Fail(start, "the name " + Quoted(problem_.name) + " has no closing '\"'");
+  }
+  if (const size_t control = FindControl(problem_.name); control != std::string::npos) {
+    return Fail(start + control, "the name has a control character; allowed: printable text");
+  }
+  return true;
+}
+
 // One field: a key and what strtoll accepts after it (blanks and a sign included).
 bool Parser::ScanField(std::string_view key) {
   const size_t start = pos_;
   const char* number = text_.c_str() + pos_ + key.size();
   char* end = nullptr;
+  errno = 0;
   const long long value = std::strtoll(number, &end, 10);
   if (end == number) return Fail(pos_ + key.size(), "no value after " + Quoted(key));
   pos_ = static_cast<size_t>(end - text_.c_str());
+  if (errno == ERANGE) {
+    return Fail(start + key.size(),
+                Quoted(std::string_view(number, static_cast<size_t>(end - number))) + " is beyond int64; allowed for " +
+                    Quoted(key) + ": up to 9223372036854775807");
+  }
   if (value < 0) return Fail(start + key.size(), Quoted(key) + " must be positive");
   const bool is_stride = key[0] == 's';
   if (value == 0 && (key == "g" || is_stride)) {

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/printable.h"
+
 namespace rafter::bench {
 namespace {
 
@@ -23,7 +25,7 @@ std::vector<std::string> Split(std::string_view text, char separator) {
 }
 
 Status Wrong(const std::string& part, const std::string& allowed) {
-  return Status::InvalidArgument("'" + part + "' is not understood, allowed: " + allowed);
+  return Status::InvalidArgument("'" + Printable(part) + "' is not understood, allowed: " + allowed);
 }
 
 Result<int64_t> ParseCount(const std::string& text) {
@@ -271,6 +273,8 @@ bool LooksLikeOp(std::string_view text) noexcept {
 }
 
 Result<OpCase> ParseOp(std::string_view text) {
+  constexpr size_t kLongest = 1000;  // as of descriptors of convolutions
+  if (text.size() > kLongest) return Wrong(std::string(text), "at most 1000 characters");
   const std::vector<std::string> parts = Split(text, ':');
   Result<OpCase> op = Wrong(parts[0], "eltwise, binary, pool, concat, pad, reorder, softmax, scratch");
   if (parts[0] == "eltwise" || parts[0] == "binary") op = ParseEltwise(parts, parts[0] == "binary");

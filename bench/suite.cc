@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "bench/printable.h"
 #include "bench/suite_texts.h"
 #include "roofline/input_text.h"
 
@@ -86,19 +87,19 @@ SuiteCase MakeCase(const Token& token, std::string_view origin) {
   SuiteCase result;
   result.origin = token.Locate(origin, 0);
   if (token.text.starts_with("--")) {
-    result.descriptor.text = token.text;
-    result.status = Status::InvalidArgument(result.origin + ": '" + token.text +
+    result.descriptor.text = Printable(token.text);
+    result.status = Status::InvalidArgument(result.origin + ": '" + Printable(token.text) +
                                             "' is an option; a list holds descriptors only");
     return result;
   }
   if (LooksLikeOp(token.text)) {
-    result.descriptor.text = token.text;
+    result.descriptor.text = Printable(token.text);
     Result<OpCase> op = ParseOp(token.text);
     if (op.ok()) {
       result.op = std::make_shared<const OpCase>(std::move(op).value());
     } else {
-      result.status = Status(op.status().code(),
-                             result.origin + ": '" + token.text + "': " + std::string(op.status().message()));
+      result.status = Status(op.status().code(), result.origin + ": '" + Printable(token.text) +
+                                                     "': " + std::string(op.status().message()));
     }
     return result;
   }
@@ -108,9 +109,9 @@ SuiteCase MakeCase(const Token& token, std::string_view origin) {
     result.descriptor = std::move(descriptor).value();
     return result;
   }
-  result.descriptor.text = token.text;
+  result.descriptor.text = Printable(token.text);
   result.status =
-      Status(descriptor.status().code(), token.Locate(origin, position - 1) + ": '" + token.text +
+      Status(descriptor.status().code(), token.Locate(origin, position - 1) + ": '" + Printable(token.text) +
                                              "': " + std::string(descriptor.status().message()));
   return result;
 }
@@ -156,7 +157,7 @@ Result<std::vector<SuiteCase>> LoadSuite(std::string_view name) {
     if (suite.name == name) return ParseSuite(suite.text, std::string(name) + ".txt");
     known += std::string(suite.name) + ", ";
   }
-  return Status::InvalidArgument("suite: '" + std::string(name) + "' is unknown; there are " +
+  return Status::InvalidArgument("suite: '" + Printable(name) + "' is unknown; there are " +
                                  known + std::string(kAll));
 }
 
@@ -167,6 +168,10 @@ Result<std::vector<SuiteCase>> LoadSuiteFile(const std::string& path) {
   }
   const Result<std::string> text = roofline::ReadTextFile(path);
   if (!text.ok()) return Status::InvalidArgument("file: '" + path + "' " + std::string(text.status().message()));
+  if (const size_t control = FindControl(*text); control != std::string::npos) {
+    return Status::InvalidArgument("file: '" + path + "' is no text: byte " + std::to_string(control + 1) + " is '" +
+                                   Printable(text->substr(control, 1)) + "'");
+  }
   std::vector<SuiteCase> cases = ParseSuite(*text, path);
   if (cases.empty()) return Status::InvalidArgument("file: '" + path + "' holds no descriptor");
   return cases;
@@ -185,7 +190,8 @@ Result<std::vector<SuiteCase>> LoadCases(const std::string& argument) {
   if (LooksLikeOp(argument)) {
     Result<OpCase> op = ParseOp(argument);
     if (!op.ok()) {
-      return Status(op.status().code(), "descriptor: '" + argument + "': " + std::string(op.status().message()));
+      return Status(op.status().code(),
+                    "descriptor: '" + Printable(argument) + "': " + std::string(op.status().message()));
     }
     std::vector<SuiteCase> cases(1);
     cases[0].descriptor.text = argument;
@@ -196,8 +202,8 @@ Result<std::vector<SuiteCase>> LoadCases(const std::string& argument) {
   if (!descriptor.ok()) {
     const bool like_a_path = argument.find_first_of("/.") != std::string::npos;
     return Status(descriptor.status().code(),
-                  (like_a_path ? "file: '" + argument + "' does not exist; as a descriptor: "
-                               : "descriptor: '" + argument + "': ") +
+                  (like_a_path ? "file: '" + Printable(argument) + "' does not exist; as a descriptor: "
+                               : "descriptor: '" + Printable(argument) + "': ") +
                       std::string(descriptor.status().message()));
   }
   std::vector<SuiteCase> cases(1);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bench/layer_fields.h"
+#include "bench/printable.h"
 #include "rafter/cost.h"
 
 namespace rafter::bench {
@@ -20,8 +21,8 @@ constexpr std::string_view kSweptFields[] = {"mb", "g",  "ic", "oc", "ih", "iw",
                                              "dilation"};
 constexpr size_t kMostValues = 4096;
 
-Status Wrong(std::string_view text, std::string_view allowed) {
-  return Status::InvalidArgument(fmt::format("sweep: '{}' is not allowed; allowed: {}", text, allowed));
+Status WrongSweep(std::string_view text, std::string_view allowed) {
+  return Status::InvalidArgument(fmt::format("--sweep: '{}' is not allowed; allowed: {}", Printable(text), allowed));
 }
 
 std::string AllNames() {
@@ -153,19 +154,19 @@ int64_t CountOf(const Sweep& sweep) {
 
 Status CheckAxes(const Sweep& sweep, std::string_view text) {
   for (const SweepAxis& axis : sweep.axes) {
-    if (axis.values.empty()) return Wrong(axis.name + "=", "at least one value");
-    if (axis.values.size() > kMostValues) return Wrong(axis.name, fmt::format("at most {} values", kMostValues));
-    if (!Unique(axis.values)) return Wrong(axis.name, "each value once");
+    if (axis.values.empty()) return WrongSweep(axis.name + "=", "at least one value");
+    if (axis.values.size() > kMostValues) return WrongSweep(axis.name, fmt::format("at most {} values", kMostValues));
+    if (!Unique(axis.values)) return WrongSweep(axis.name, "each value once");
     if (std::count_if(sweep.axes.begin(), sweep.axes.end(),
                       [&](const SweepAxis& other) { return other.name == axis.name; }) > 1) {
-      return Wrong(axis.name, "each axis once");
+      return WrongSweep(axis.name, "each axis once");
     }
     if (sweep.zip && axis.values.size() != sweep.axes.front().values.size()) {
-      return Wrong(axis.name, fmt::format("as many values as '{}' has ({}), since they are walked side by side",
+      return WrongSweep(axis.name, fmt::format("as many values as '{}' has ({}), since they are walked side by side",
                                           sweep.axes.front().name, sweep.axes.front().values.size()));
     }
   }
-  if (CountOf(sweep) > kMostSweepCases) return Wrong(text, fmt::format("at most {} cases", kMostSweepCases));
+  if (CountOf(sweep) > kMostSweepCases) return WrongSweep(text, fmt::format("at most {} cases", kMostSweepCases));
   return {};
 }
 
@@ -183,14 +184,15 @@ Result<Sweep> ParseSweep(std::string_view text, bool zip) {
     if (const size_t equals = piece.find('='); equals != std::string_view::npos) {
       const std::string_view name = piece.substr(0, equals);
       if (std::find(std::begin(kSweptFields), std::end(kSweptFields), name) == std::end(kSweptFields)) {
-        return Wrong(name, AllNames());
+        return WrongSweep(name, AllNames());
       }
       sweep.axes.push_back({std::string(name), {}});
       piece.remove_prefix(equals + 1);
     }
-    if (sweep.axes.empty()) return Wrong(text, "axes such as oc=16:256:16,kh=1,3,5 with names " + AllNames());
+    if (sweep.axes.empty()) return WrongSweep(text, "axes such as oc=16:256:16,kh=1,3,5 with names " + AllNames());
     if (!AppendValues(piece, sweep.axes.back().values)) {
-      return Wrong(piece, "a whole number, first:last:step, or first:last:*factor");
+      return WrongSweep(sweep.axes.back().name + "=" + std::string(piece),
+                   "whole numbers from 0 to 2147483648, first:last:step, or first:last:*factor");
     }
   }
   if (Status status = CheckAxes(sweep, text); !status.ok()) return status;
@@ -215,7 +217,7 @@ Result<SweepCases> ExpandSweep(const Sweep& sweep, const Descriptor& base) {
     result.cases.push_back(std::move(one));
   }
   if (result.cases.empty()) {
-    return Status::InvalidArgument("sweep: no combination is a valid problem; the first: " + result.left_out.front());
+    return Status::InvalidArgument("--sweep: no combination is a valid problem; the first: " + result.left_out.front());
   }
   return result;
 }

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <optional>
 
+#include "bench/printable.h"
 #include "jit/isa.h"
 #include "kernels/conv/dispatch.h"
 #include "kernels/conv/tile/blocking.h"
@@ -46,7 +47,19 @@ std::string Lower(std::string_view text) {
 
 Status NotAllowed(std::string_view option, std::string_view value, std::string_view allowed) {
   return Status::InvalidArgument(
-      fmt::format("{}: '{}' is not allowed; allowed: {}", option, value, allowed));
+      fmt::format("{}: '{}' is not allowed; allowed: {}", option, bench::Printable(value), allowed));
+}
+
+Status NothingGiven(std::string_view argument, std::string_view needed) {
+  return Status::InvalidArgument(fmt::format("{}: nothing given; needed: {}", argument, needed));
+}
+
+Status GivenTogether(std::string_view options, std::string_view allowed) {
+  return Status::InvalidArgument(fmt::format("{}: given together; allowed: {}", options, allowed));
+}
+
+Status GivenAlone(std::string_view option, std::string_view allowed) {
+  return Status::InvalidArgument(fmt::format("{}: given alone; allowed: {}", option, allowed));
 }
 
 Result<int64_t> ParseInteger(std::string_view option, std::string_view text, int64_t low,
@@ -172,6 +185,11 @@ Result<double> ParseDuration(std::string_view option, std::string_view text) {
 }
 
 Result<std::regex> ParseFilter(std::string_view text) {
+  // The standard library's compiler and matcher recurse: longer ones could exhaust the stack.
+  constexpr size_t kLongest = 200;
+  if (text.size() > kLongest) {
+    return NotAllowed("--filter", text, fmt::format("an expression of at most {} characters", kLongest));
+  }
   try {
     return std::regex(text.begin(), text.end(), std::regex::ECMAScript);
   } catch (const std::regex_error& error) {

@@ -19,8 +19,14 @@
 
 namespace rafter::cli {
 
-// The error itself, for checks that live elsewhere.
+// The error itself, for checks that live elsewhere. The value is made printable.
 Status NotAllowed(std::string_view option, std::string_view value, std::string_view allowed);
+// "case: nothing given; needed: descriptors such as …": an argument that cannot be left out.
+Status NothingGiven(std::string_view argument, std::string_view needed);
+// "--pin, --no-pin: given together; allowed: one of the two": of flags and options that do not go together.
+Status GivenTogether(std::string_view options, std::string_view allowed);
+// "--zip: given alone; allowed: together with --sweep".
+Status GivenAlone(std::string_view option, std::string_view allowed);
 
 Result<int64_t> ParseInteger(std::string_view option, std::string_view text, int64_t low,
                              int64_t high);

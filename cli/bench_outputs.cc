@@ -33,6 +33,9 @@ Result<BenchOutputs> BenchOutputs::Open(const BenchOptions& options) {
     if (!file.ok()) return file.status();
     target.file->emplace(std::move(file).value());
     const OutputFile& mine = **target.file;
+    for (const std::string& path : options.cases) {
+      if (mine.IsAt(path)) return NotAllowed(target.option, *target.path, "another file than the list of cases");
+    }
     for (const OutputFile* other : opened) {
       if (mine.SameAs(*other) || (mine.is_stdout() && other->is_stdout())) {
         return NotAllowed(target.option, *target.path, "one document per file");

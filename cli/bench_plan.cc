@@ -11,6 +11,7 @@
 
 #include "bench/baseline.h"
 #include "bench/descriptor.h"
+#include "bench/printable.h"
 #include "bench/sweep.h"
 #include "cli/arguments.h"
 #include "rafter/cost.h"
@@ -79,13 +80,14 @@ Status CheckTyped(const BenchPlan& plan) {
 // The cases of a sweep around a base problem.
 Status TakeSweep(const BenchOptions& options, BenchPlan& plan) {
   const bool wanted = !options.sweep.empty();
-  if (!wanted && !options.base.empty()) return NotAllowed("--base", options.base, "only together with --sweep");
-  if (!wanted && options.zip) return NotAllowed("--zip", "", "only together with --sweep");
+  if (!wanted && !options.base.empty()) return GivenAlone("--base", "together with --sweep");
+  if (!wanted && options.zip) return GivenAlone("--zip", "together with --sweep");
   if (!wanted) return {};
-  if (options.base.empty()) return NotAllowed("--base", "", "a descriptor, which the sweep changes");
+  if (options.base.empty()) return NothingGiven("--base", "a descriptor, which the sweep changes");
   Result<bench::Descriptor> base = bench::ParseDescriptor(options.base);
   if (!base.ok()) {
-    return Status(base.status().code(), fmt::format("--base: '{}': {}", options.base, base.status().message()));
+    return Status(base.status().code(),
+                  fmt::format("--base: '{}': {}", bench::Printable(options.base), base.status().message()));
   }
   const Result<bench::Sweep> sweep = bench::ParseSweep(options.sweep, options.zip);
   if (!sweep.ok()) return sweep.status();
@@ -125,7 +127,7 @@ Status TakeShard(const std::string& text, BenchPlan& plan) {
 
 Status TakeCases(const BenchOptions& options, BenchPlan& plan) {
   if (options.cases.empty() && options.sweep.empty()) {
-    return NotAllowed("case", "", "descriptors such as mb1ic64ih56oc64oh56kh3ph1, files, @suites");
+    return NothingGiven("case", "descriptors such as mb1ic64ih56oc64oh56kh3ph1, files, @suites");
   }
   if (Status status = TakeSweep(options, plan); !status.ok()) return status;
   for (const std::string& argument : options.cases) {
@@ -143,13 +145,20 @@ Status TakeCases(const BenchOptions& options, BenchPlan& plan) {
   bench::RemoveDuplicates(plan.cases);
   plan.duplicates = static_cast<int>(before - plan.cases.size());
   if (Status status = TakeShard(options.shard, plan); !status.ok()) return status;
+  const bool convolutions_only =
+      std::none_of(plan.cases.begin(), plan.cases.end(), [](const auto& one) { return one.op != nullptr; });
+  if (plan.pages != bench::Pages::kKept && convolutions_only) {
+    return NotAllowed("--pages", options.pages, "kept, where no case is an operator such as scratch:8M");
+  }
   return CheckTyped(plan);
 }
 
 Status TakeThreadsAndPages(const BenchOptions& options, BenchPlan& plan) {
-  if (options.pin && options.no_pin) return NotAllowed("--no-pin", "", "only without --pin");
+  if (options.pin && options.no_pin) return GivenTogether("--pin, --no-pin", "one of the two");
   if (options.pin || options.no_pin) plan.pin = options.pin;
-  if (plan.pin && !options.versus.empty()) return NotAllowed("--pin, --no-pin", "", "only without --vs");
+  if (plan.pin && !options.versus.empty()) {
+    return GivenTogether(options.pin ? "--pin, --vs" : "--no-pin, --vs", "one of the two");
+  }
   std::string allowed;
   for (const bench::Pages pages :
        {bench::Pages::kKept, bench::Pages::kFresh, bench::Pages::kPooled, bench::Pages::kHuge}) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bench/descriptor.h"
+#include "bench/printable.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -37,13 +38,13 @@ struct ExplainOptions {
 
 Status TakeDescriptor(const ExplainOptions& options, ExplainRequest& request) {
   if (options.descriptor.empty()) {
-    return NotAllowed("descriptor", "", "one such as mb1ic64ih56oc64oh56kh3ph1");
+    return NothingGiven("descriptor", "one such as mb1ic64ih56oc64oh56kh3ph1");
   }
   Result<bench::Descriptor> descriptor = bench::ParseDescriptor(options.descriptor);
   if (!descriptor.ok()) {
     return Status(
         descriptor.status().code(),
-        fmt::format("descriptor: '{}': {}", options.descriptor, descriptor.status().message()));
+        fmt::format("descriptor: '{}': {}", bench::Printable(options.descriptor), descriptor.status().message()));
   }
   request.descriptor = std::move(descriptor).value();
   ConvDesc& desc = request.descriptor.desc;

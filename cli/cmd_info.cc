@@ -41,7 +41,7 @@ std::vector<int> UsualThreadCounts() {
 
 Result<int> RunInfo(const InfoOptions& options) {
   if (options.remeasure && options.no_measure) {
-    return NotAllowed("--no-measure", "--remeasure", "only one of the two");
+    return GivenTogether("--remeasure, --no-measure", "one of the two");
   }
   RoofRequest request;
   request.threads = UsualThreadCounts();

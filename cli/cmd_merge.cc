@@ -27,7 +27,7 @@ struct MergeOptions {
 };
 
 Result<int> RunMerge(const MergeOptions& options) {
-  if (options.parts.empty()) return NotAllowed("part", "", "files of rafter bench --json");
+  if (options.parts.empty()) return NothingGiven("part", "files of rafter bench --json");
   std::vector<bench::NamedReport> parts;
   for (const std::string& path : options.parts) {
     Result<bench::Report> report = ReadReportFile(path);
@@ -38,6 +38,9 @@ Result<int> RunMerge(const MergeOptions& options) {
   if (!merged.ok()) return merged.status();
   Result<OutputFile> file = OutputFile::Open("--output", options.output);
   if (!file.ok()) return file.status();
+  for (const std::string& path : options.parts) {
+    if (file->IsAt(path)) return NotAllowed("--output", options.output, "another file than the parts");
+  }
   if (Status status = file->Write(bench::WriteJson(*merged)); !status.ok()) return status;
   return kExitOk;
 }

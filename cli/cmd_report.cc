@@ -43,7 +43,7 @@ Result<bench::DataSheetRoof> SheetOf(const std::string& name) {
 }
 
 Result<int> RunReport(const ReportOptions& options) {
-  if (options.run.empty()) return NotAllowed("run", "", "a file of rafter bench --json");
+  if (options.run.empty()) return NothingGiven("run", "a file of rafter bench --json");
   Result<bench::Report> report = ReadReportFile(options.run);
   if (!report.ok()) return report.status();
   bench::HtmlOptions html;
@@ -55,6 +55,7 @@ Result<int> RunReport(const ReportOptions& options) {
   }
   Result<OutputFile> file = OutputFile::Open("--output", options.output);
   if (!file.ok()) return file.status();
+  if (file->IsAt(options.run)) return NotAllowed("--output", options.output, "another file than the run itself");
   if (Status status = file->Write(bench::WriteHtml(*report, html)); !status.ok()) return status;
   if (!bench::ChartsBuiltIn()) {
     std::fprintf(stderr, "rafter: this program was built without Chart.js: the page has drawings only\n");

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bench/layer_sizes.h"
+#include "bench/printable.h"
 #include "bench/suite.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -78,6 +79,10 @@ Status AppendSuite(const std::string& name, const std::string& mb, std::vector<T
 Status AppendFile(const std::string& path, std::vector<TimedLayer>& layers) {
   const Result<std::string> text = roofline::ReadTextFile(path);
   if (!text.ok()) return Status::InvalidArgument(fmt::format("file: '{}' {}", path, text.status().message()));
+  if (const size_t control = bench::FindControl(*text); control != std::string::npos) {
+    return Status::InvalidArgument(fmt::format("file: '{}' is no text: byte {} is '{}'", path, control + 1,
+                                               bench::Printable(text->substr(control, 1))));
+  }
   std::istringstream file(*text);
   int number = 0;
   for (std::string line; std::getline(file, line);) {
@@ -94,8 +99,11 @@ Status AppendFile(const std::string& path, std::vector<TimedLayer>& layers) {
 
 Result<std::vector<TimedLayer>> TakeLayers(const SizesOptions& options) {
   if (options.layers.empty()) {
-    return NotAllowed("layer", "", "layers such as mb1ic64ih56oc64kh3ph1 or fc:mb1ic2048oc1000, files, @suites");
+    return NothingGiven("layer", "layers such as mb1ic64ih56oc64kh3ph1 or fc:mb1ic2048oc1000, files, @suites");
   }
+  const bool any_suite = std::any_of(options.layers.begin(), options.layers.end(),
+                                     [](const std::string& argument) { return argument.starts_with('@'); });
+  if (!options.mb.empty() && !any_suite) return NotAllowed("--mb", options.mb, "together with @suites only");
   std::vector<TimedLayer> layers;
   for (const std::string& argument : options.layers) {
     std::error_code error;
@@ -104,7 +112,7 @@ Result<std::vector<TimedLayer>> TakeLayers(const SizesOptions& options) {
                                                                      : Append(argument, layers);
     if (!status.ok()) return status;
   }
-  if (layers.empty()) return Status::InvalidArgument("no layers");
+  if (layers.empty()) return NothingGiven("layer", "at least one in the files");
   return layers;
 }
 

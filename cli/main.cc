@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/printable.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/standard_output.h"
@@ -32,6 +33,8 @@ constexpr const char* kExamples =
 int Fail(std::string message, int code) {
   std::replace(message.begin(), message.end(), '\n', ' ');
   while (!message.empty() && message.back() == ' ') message.pop_back();
+  constexpr size_t kLongestMessage = 8000;
+  message = bench::Printable(message, kLongestMessage);
   std::fprintf(stderr, "rafter: %s\n", message.c_str());
   return code;
 }
@@ -54,6 +57,33 @@ std::string NamesOfOptions(const CLI::App& command) {
   return names;
 }
 
+std::string NameOf(const CLI::Option& option) {
+  return option.get_lnames().empty() ? option.get_name() : "--" + option.get_lnames().front();
+}
+
+// "DESC, and options": what is no option.
+std::string NamesOfArguments(const CLI::App& command) {
+  std::string names;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_lnames().empty() && option->get_positional()) names += option->get_type_name() + ", ";
+  }
+  return names.empty() ? "only options" : names + "and options";
+}
+
+// An empty value is a slip, such as a variable of a script that is not set: never the same as no value.
+std::string DescribeEmptyValue(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& value : option->results()) {
+        if (!value.empty()) continue;
+        return command->get_name() + ": " + NameOf(*option) + ": '' is not allowed; allowed: " +
+               option->get_type_name() + " (" + option->get_description() + ")";
+      }
+    }
+  }
+  return {};
+}
+
 // CLI11's messages differ between versions and do not say what is allowed.
 std::string DescribeParseError(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
@@ -65,8 +95,18 @@ std::string DescribeParseError(const CLI::App& app, const CLI::ParseError& error
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extras.empty()) {
     const CLI::App& command = *chosen.front();
-    return command.get_name() + ": '" + extras.front() +
-           "' is not an option of it; allowed: " + NamesOfOptions(command);
+    const bool option = extras.front().size() > 1 && extras.front().front() == '-';
+    return command.get_name() + ": '" + extras.front() + "' " +
+           (option ? "is not an option of it; allowed: " + NamesOfOptions(command)
+                   : "is one argument too many; allowed: " + NamesOfArguments(command));
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    for (const CLI::Option* option : chosen.front()->get_options()) {
+      if (option->count() > 1 && option->get_items_expected_max() == 1) {
+        return chosen.front()->get_name() + ": " + NameOf(*option) + ": given " + std::to_string(option->count()) +
+               " times; allowed: once";
+      }
+    }
   }
   return chosen.front()->get_name() + ": " + error.what() + " (see rafter " +
          chosen.front()->get_name() + " --help)";
@@ -97,6 +137,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return Fail(DescribeParseError(app, error), kExitUsage);
   }
+  if (const std::string empty = DescribeEmptyValue(app); !empty.empty()) return Fail(empty, kExitUsage);
   const Result<int> code = action();
   if (!code.ok()) return Fail(std::string(code.status().message()), ExitCodeOf(code.status()));
   if (*code == kExitOk && StandardOutputFailed()) {

@@ -52,6 +52,12 @@ bool OutputFile::SameAs(const OutputFile& other) const noexcept {
   return !S_ISCHR(mine.st_mode) && mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
 }
 
+bool OutputFile::IsAt(const std::string& path) const noexcept {
+  struct stat mine, theirs;
+  if (is_stdout() || fstat(fd_, &mine) != 0 || stat(path.c_str(), &theirs) != 0) return false;
+  return S_ISREG(mine.st_mode) && mine.st_dev == theirs.st_dev && mine.st_ino == theirs.st_ino;
+}
+
 Status OutputFile::Write(std::string_view text) {
   const auto failure = [&] {
     return Status::Internal(

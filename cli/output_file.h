@@ -24,6 +24,9 @@ class OutputFile {
   // Whether both write to the same place (links and device files included).
   bool SameAs(const OutputFile& other) const noexcept;
 
+  // Whether `path` leads to the same file, which Write would replace.
+  bool IsAt(const std::string& path) const noexcept;
+
   // Replaces the whole content. kInternal with the system's reason.
   Status Write(std::string_view text);
 

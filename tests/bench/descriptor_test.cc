@@ -190,6 +190,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Rejection{"ih8oc8kh3", 10, "'ic' was not specified"},
                     Rejection{"ic8ih8kh3", 10, "'oc' was not specified"},
                     Rejection{"ic0ih8oc8kh3", 13, "'ic' was not specified"},
+                    Rejection{"mb1ic9223372036854775808ih8oc8kh3", 6, "'9223372036854775808' is beyond int64"},
+                    Rejection{"ic-9223372036854775809ih8oc8kh3", 3, "beyond int64"},
+                    Rejection{"ic8ih8oc8kh3dh99999999999999999999", 15, "beyond int64; allowed for 'dh'"},
+                    Rejection{"ic8ih8oc8kh3n\"abc", 14, "'\"abc' has no closing"},
+                    Rejection{"ic8ih8oc8kh3n\"", 14, "no closing"},
+                    Rejection{"ic8ih8oc8kh3na\x1b[31m", 15, "control character"},
+                    Rejection{"ic8ih8oc8kh3\x1b[31m", 13, "field '\\x1b[31m'"},
                     Rejection{"nname", 6, "'ic' was not specified"},
                     Rejection{"ic8ih8oc8kh", 12, "no value after 'kh'"},
                     Rejection{"ic8ih8oc8kh3ph9223372036854775807", 4, "int64"}));
@@ -201,8 +208,16 @@ INSTANTIATE_TEST_SUITE_P(Library, Rejected,
                                          // p is deduced as (1 - 10 + 3) / 2 = -3
                                          Rejection{"ic8ih10oc8oh2kh3", 1, "left padding"}));
 
-TEST(Descriptor, HugeNumbersSaturateWithoutOverflow) {
-  const std::string huge = "99999999999999999999999";
+TEST(Descriptor, LengthIsLimited) {
+  const std::string start = "ic8ih8oc8kh3n";
+  EXPECT_TRUE(ParseDescriptor(start + std::string(1000 - start.size(), 'a')).ok());
+  size_t position = 0;
+  EXPECT_FALSE(ParseDescriptor(start + std::string(100'000, 'a'), &position).ok());
+  EXPECT_EQ(position, 1001u);
+}
+
+TEST(Descriptor, HugeNumbersDoNotOverflow) {
+  const std::string huge = "9223372036854775807";
   EXPECT_EQ(Parsed("mb" + huge + "ic8ih8oc8kh3").mb, INT64_MAX);
   for (const char* key : {"g", "ic", "oc", "ih", "oh", "kh", "sh", "ph", "dh"}) {
     // Any answer is fine; the sanitizers watch.

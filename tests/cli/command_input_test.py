@@ -4,6 +4,7 @@ option, value and what is allowed. Nothing is measured here."""
 
 import os
 import pathlib
+import re
 import unittest
 
 import command
@@ -18,6 +19,7 @@ class BadInput(CommandTest):
         self.assertTrue(result.stderr.endswith("\n") and result.stderr.count("\n") == 1,
                         f"{arguments}: not one line: {result.stderr!r}")
         self.assertTrue(result.stderr.startswith("rafter: "), result.stderr)
+        self.assertTrue(result.stderr[:-1].isprintable(), repr(result.stderr))
         for part in parts:
             self.assertIn(part, result.stderr, arguments)
 
@@ -28,12 +30,58 @@ class BadInput(CommandTest):
     def test_unknown_flags(self):
         self.refuse(["bench", TINY, "--fast"], "bench: '--fast'", "--layout", "--budget")
         self.refuse(["info", "--fast"], "info: '--fast'", "--json")
-        self.refuse(["list", "extra"], "list: 'extra'")
+        self.refuse(["list", "extra"], "list: 'extra' is one argument too many", "only options")
+        self.refuse(["info", "extra", "more"], "info: 'extra'")
+        self.refuse(["explain", TINY, "second"], "explain: 'second'", "DESC, and options")
+        self.refuse(["report", "run.json", "second"], "report: 'second'")
+        self.refuse(["compare", "a", "b", "c"], "compare: 'c'", "A.json, B.json, and options")
+        self.refuse(["accuracy", "3x3"], "accuracy: '3x3'")
         self.refuse(["explain", TINY, "--vs", "onednn"], "explain: '--vs'")
 
     def test_flags_without_value(self):
         self.refuse(["bench", TINY, "--mb"], "--mb")
         self.refuse(["bench", TINY, "--json", "--quiet"], "--json: '--quiet'")
+
+    def test_options_twice(self):
+        self.refuse(["bench", TINY, "--json", "a", "--json", "b"], "bench: --json", "allowed: once")
+        self.refuse(["explain", TINY, "--mb", "1", "--mb", "2"], "explain: --mb", "allowed: once")
+
+    # An unset variable of a script, not a wish for the default.
+    def test_empty_values(self):
+        arguments = {"bench": [TINY], "explain": [TINY], "sizes": [TINY], "report": ["run.json"],
+                     "compare": ["a.json", "b.json"], "merge": ["a.json"], "info": [], "accuracy": []}
+        for name, others in arguments.items():
+            options = re.findall(r"^ +(?:-\w,)?(--[\w-]+) [A-Z]", command.run(name, "--help").stdout, re.M)
+            self.assertGreater(len(options), 0, name)
+            for option in options:
+                with self.subTest(command=name, option=option):
+                    self.refuse([name, *others, option, ""], f"{name}: {option}: '' is not allowed; allowed: ")
+                    self.refuse([name, *others, f"{option}="], f"{name}: {option}: ")
+            if others:
+                self.refuse([name, ""], f"{name}: ", "'' is not allowed")
+
+    def test_what_does_not_go_together(self):
+        self.refuse(["bench", TINY, "--pin", "--no-pin"], "--pin, --no-pin: given together", "one of the two")
+        self.refuse(["bench", TINY, "--pin", "--vs", "self"], "--pin, --vs: given together")
+        self.refuse(["info", "--remeasure", "--no-measure"], "--remeasure, --no-measure: given together")
+        self.refuse(["bench", TINY, "--zip"], "--zip: given alone", "--sweep")
+        self.refuse(["bench", TINY, "--base", TINY], "--base: given alone", "--sweep")
+        self.refuse(["bench", "--sweep", "oc=1,2"], "--base: nothing given", "a descriptor")
+        self.refuse(["bench", TINY, "--pages", "fresh"], "--pages: 'fresh'", "operator")
+        self.refuse(["sizes", TINY, "--mb", "4"], "--mb: '4'", "@suites only")
+        self.refuse(["compare", "-", "-"], "B.json: '-'", "one of the two")
+
+    def test_sweeps(self):
+        for axes, parts in [("pad=-1,0", ["--sweep: 'pad=-1'", "whole numbers from 0 to"]),
+                            ("oc=8,,16", ["--sweep: 'oc='"]), ("oc=", ["--sweep: 'oc='"]),
+                            ("oc", ["--sweep: 'oc'", "axes such as"]), ("oc=16:8:1", ["'oc=16:8:1'"]),
+                            ("oc=1:9:0", ["'oc=1:9:0'"]), ("oc=0:9:*2", ["'oc=0:9:*2'"]),
+                            ("oc=8,8", ["each value once"]),
+                            ("oc=8,oc=9", ["each axis once"]), ("xy=1", ["--sweep: 'xy'", "mb g ic"]),
+                            ("oc=99999999999999999999", ["'oc=99999999999999999999'", "2147483648"]),
+                            ("oc=0,1.5", ["'oc=1.5'"]), ("ih=1:100000:1", ["at most 4096 values"])]:
+            with self.subTest(axes=axes):
+                self.refuse(["bench", "--sweep", axes, "--base", TINY], *parts)
 
     def test_option_values(self):
         for option, value, allowed in [
@@ -75,11 +123,44 @@ class BadInput(CommandTest):
                 ("mb1ic16ih-6oc8kh1", ["ih"]),
                 ("mb1ic16ih4oc16kh9", []),                         # kernel larger than the image
                 ("mb1ic16ih6oc16kh3sh0", ["sh"]),
-                ("mb1ic9223372036854775807ih6oc9223372036854775807kh1", []),  # beyond int64
+                ("mb1ic9223372036854775807ih6oc9223372036854775807kh1", []),  # a product beyond int64
+                ("mb1ic16ih9223372036854775808oc8kh1", ["position 10", "'9223372036854775808' is beyond int64"]),
+                ('mb1ic16ih6oc8kh1n"abc', ["position 18", "no closing"]),
                 ("mb1ic16id6oc16kd3pd1", ["3"])]:                  # 3-D
             with self.subTest(descriptor=descriptor):
                 self.refuse(["bench", descriptor], descriptor, *parts)
                 self.refuse(["explain", descriptor, "--no-measure"], *parts)
+
+    def test_nothing_reaches_the_terminal_as_a_command(self):
+        for text in ["\x1b[31mred", "ic8\x07", "eltwise:\x1b]0;t\x07:1x8x1x1", "@\x1bx", "no/\x1bfile",
+                     'ic8ih8oc8kh1n"\x1b"']:
+            for name in ["bench", "sizes", "explain"]:
+                self.refuse([name, text])
+        for option in ["--layout", "--filter", "--json", "--sweep", "--post-ops", "--machine"]:
+            self.refuse(["explain" if option == "--machine" else "bench", TINY, option, "\x1b[31m/\x07"])
+        self.refuse(["\x1b[31m"])
+        self.refuse(["bench", TINY, "\x1b[31m" * 1000])
+
+    def test_files_that_are_no_lists(self):
+        path = self.path("binary")
+        pathlib.Path(path).write_bytes(bytes(range(1, 256)) * 40)
+        for name in ["bench", "sizes"]:
+            self.refuse([name, path], "is no text: byte 1 is '\\x01'")
+        pathlib.Path(path).write_bytes(b"ic8ih8oc8kh1\n" + b"\xe4\xf6\xfc" * 1000 + b"\n")  # Latin-1
+        result = run("bench", path, "--budget", "1s", "--quiet")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("\\xe4\\xf6", result.stdout)
+        self.assertLess(max(len(line) for line in result.stdout.splitlines()), 400)
+
+    def test_no_input_is_overwritten(self):
+        cases = self.write("cases.txt", TINY)
+        self.refuse(["bench", cases, "--json", cases], f"--json: '{cases}'", "another file than the list")
+        run_file = self.path("run.json")
+        self.succeed("bench", TINY, "--budget", "1s", "--quiet", "--json", run_file)
+        before = self.read(run_file)
+        self.refuse(["report", run_file, "-o", run_file], f"--output: '{run_file}'", "another file")
+        self.refuse(["merge", run_file, "-o", run_file], f"--output: '{run_file}'", "another file")
+        self.assertEqual(self.read(run_file), before)
 
     def test_unwritable_outputs(self):
         for option in ["--json", "--csv", "--md"]:
@@ -125,7 +206,6 @@ class BadInput(CommandTest):
         self.refuse(["bench", TINY, "--wisdom", "/dev/full"], "/dev/full", "NUL")
 
     def test_other_subcommands(self):
-        self.refuse(["info", "--remeasure", "--no-measure"], "--no-measure")
         self.refuse(["info", "--threads", "0"], "--threads: '0'")
         self.refuse(["explain"], "descriptor")
         self.refuse(["explain", TINY, "--post-ops", "rely"], "--post-ops: 'rely'", "relu")

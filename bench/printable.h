@@ -1,0 +1,20 @@
+// bench/printable.h: text of unknown origin (a file that is no list, an argument) as a message may show it.
+#ifndef RAFTER_BENCH_PRINTABLE_H_
+#define RAFTER_BENCH_PRINTABLE_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace rafter::bench {
+
+// Bytes that are no printable text (control characters, what is no UTF-8) become \x1b and the like, so that nothing
+// reaches a terminal as a command. At most `most_bytes` bytes, then "...".
+std::string Printable(std::string_view text, size_t most_bytes = 80);
+
+// The offset of the first control character, in texts that are for people; blanks of all kinds are none. npos: none.
+size_t FindControl(std::string_view text) noexcept;
+
+}  // namespace rafter::bench
+
+#endif  // RAFTER_BENCH_PRINTABLE_H_
