@@ -34,7 +34,7 @@ struct ArenaPlan {
 };
 
 // Places the largest activations first, each into the smallest gap that is free during its life.
-// kInvalidArgument: null with a size, a last step before the first one, a negative step, or sizes beyond 64 bits together. kOutOfMemory.
+// kInvalidArgument: null with a size, a last step before the first, a negative step, more than 64 bits. kOutOfMemory.
 RAFTER_EXPORT Result<ArenaPlan> PlanArena(std::span<const Activation> activations);
 
 }  // namespace rafter

@@ -135,8 +135,8 @@ class RAFTER_EXPORT Conv {
   Result<PackedWeights> PackWeights(const float* oihw, const float* bias,
                                     const PackOptions& options = {}) const;
 
-  // src and dst have the shapes, layouts and strides of the description, are aligned to 4 bytes and share no
-  // element; slices of one bigger tensor may interleave. Allocates nothing when scratch is given or the pool is warm. With n == 0: success, no work.
+  // src and dst have the description's shapes, layouts and strides, are aligned to 4 bytes and share no element (slices
+  // of one tensor may interleave). Allocates nothing when scratch is given or the pool is warm. n == 0: no work done.
   // kInvalidArgument: a null or misaligned pointer, dst that overlaps src or, in part, a residual, scratch that is too
   // small or overlaps a tensor, weights packed for another layer or vector width, wrong number of residuals.
   Status Run(const float* src, const PackedWeights& weights, float* dst,

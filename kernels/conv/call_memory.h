@@ -19,8 +19,8 @@
 
 namespace rafter {
 
-// What Run needs to know about the tensors of a plan. A call whose tensors lie apart, or whose residual is the destination,
-// costs a few comparisons; strides are looked at only where address ranges meet otherwise.
+// What Run needs to know about the tensors of a plan. A call whose tensors lie apart, or whose residual is the
+// destination, costs a few comparisons; strides are looked at only where address ranges meet otherwise.
 class CallMemory {
  public:
   CallMemory() noexcept = default;

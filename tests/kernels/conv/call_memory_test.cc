@@ -75,7 +75,9 @@ TEST(CallMemory, SharedElementsAreRefused) {
   Slices slices(dense);
   float* const base = slices.memory.data() + 1000;
   constexpr int64_t kSrc = kIn * kImage * kImage, kDst = kOut * kImage * kImage;
-  for (const int64_t shift : {int64_t{0}, kSrc - 1, 1 - kDst}) ExpectBad(slices.Run(base, base + shift), "dst: overlaps");
+  for (const int64_t shift : {int64_t{0}, kSrc - 1, 1 - kDst}) {
+    ExpectBad(slices.Run(base, base + shift), "dst: overlaps");
+  }
   for (const int64_t shift : {kSrc, -kDst}) EXPECT_TRUE(slices.Run(base, base + shift).ok());
 }
 
