@@ -21,6 +21,9 @@ struct BoundResult {
   // Of the algorithm itself where it does something else than the direct sum; 0 = it does not, or unknown.
   double own_bound_us = 0;
   std::string own_binding{};
+  // Rate of FMAs that load an operand, beside the case and typically, against the day's best at the same clock. Below
+  // 1: others use the cores, the hyper-thread next door for one. An FMA on registers alone does not feel it.
+  double core_share = 1;
 };
 
 // What a pass over memory moves, in explicit bytes.

@@ -63,10 +63,11 @@ struct CaseResult {
   std::string binding;
   double peak_gflops = 0;  // that the bound was computed with; 0 = unknown
   bool disturbed = false;  // that is the day's peak, since the probes beside the case fell short
+  double core_share = 1;   // see bounds.h: below 1 others used the cores
   std::optional<OwnWork> own;
   double efficiency = 0;  // bound_us / median, with `own` its bound_us / median
-  // bound + the sum of the losses: what the plan knows it needs; 0 = unknown. What was measured beyond it
-  // nobody has explained.
+  // bound (with `own` its bound) + the sum of the losses: what the plan knows it needs, and what others took of the
+  // cores; 0 = unknown. What was measured beyond it nobody has explained.
   double model_us = 0;
   std::vector<Loss> losses;
   double busy_cpus = 0;  // CPUs that other work kept busy meanwhile, on average; -1 = not known

@@ -191,7 +191,7 @@ class Measurement {
     result_.peak_gflops = bound.peak_gflops;
     result_.disturbed = bound.disturbed;
     result_.efficiency = (result_.own ? result_.own->bound_us : result_.bound_us) / median;
-    if (result_.own) return {};  // the losses are those of direct sums
+    result_.core_share = bound.core_share;
     PlanModel model = ModelPlan({&problem_, conv_->algorithm(), conv_->isa(), options_.threads, options_.accuracy,
                                  options_.mode}, bound);
     result_.model_us = model.model_us;

@@ -48,7 +48,12 @@ void AddMeasurements(const CaseResult& result, Json& json) {
   json["intensity"] = Rounded(result.bytes > 0 ? result.flops_valid / result.bytes : 0);
   json["max_error"] = Rounded(result.max_error);
   if (SavesFlops(result.algorithm)) json["hollow"] = true;
-  if (result.bound_us > 0) {
+  // As in the table: the bound of what ran, with the direct sum's beside it.
+  if (result.own && result.own->bound_us > 0) {
+    json["bound_us"] = Rounded(result.own->bound_us);
+    json["binding"] = result.own->binding;
+    json["direct_bound_us"] = Rounded(result.bound_us);
+  } else if (result.bound_us > 0) {
     json["bound_us"] = Rounded(result.bound_us);
     json["binding"] = result.binding;
   }

@@ -40,7 +40,8 @@ Json SpeedupJson(const std::optional<SpeedupSummary>& speedup) {
           {"min", NumberJson(speedup->min)},
           {"wins", speedup->wins},
           {"ties", speedup->ties},
-          {"losses", speedup->losses}};
+          {"losses", speedup->losses},
+          {"ambiguous", speedup->ambiguous}};
 }
 
 Json SummaryJson(const Summary& summary) {
@@ -92,7 +93,8 @@ void AppendMeasurements(const CaseResult& result, Json& json) {
   json["binding"] = result.binding.empty() ? Json(nullptr) : Json(result.binding);
   json["peak"] = {{"gflops", has_bound ? NumberJson(result.peak_gflops) : Json(nullptr)},
                   {"source", result.disturbed ? "day" : "beside"},
-                  {"disturbed", result.disturbed}};
+                  {"disturbed", result.disturbed},
+                  {"core_share", NumberJson(result.core_share)}};
   if (result.own) {
     const bool known = result.own->bound_us > 0;
     json["algorithm_bound"] = {{"flops", NumberJson(result.own->flops)},

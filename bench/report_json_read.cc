@@ -131,6 +131,7 @@ void ReadMeasurements(const Json& json, const std::string& path, CaseResult& res
     const Json& peak = Object(json, path, "peak");
     result.peak_gflops = Number(peak, path + "peak.", "gflops", 0);
     if (peak.contains("disturbed")) result.disturbed = peak["disturbed"] == true;
+    if (peak.contains("core_share")) result.core_share = Number(peak, path + "peak.", "core_share", 1);
   }
   ReadModel(json, path, result);
   if (json.contains("busy_cpus")) result.busy_cpus = Number(json, path, "busy_cpus", -1);

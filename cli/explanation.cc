@@ -95,6 +95,7 @@ Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::M
   result.plan_text = conv->Explain();
   result.cost = *cost;
   const Size2 out = conv->output_size();
+  result.out = out;
   if (desc.bias) result.bias_flops = static_cast<double>(desc.n * desc.oc * out.h * out.w);
   result.machine = machine.name;
   result.roof_isa = RoofIsaFor(result.isa, machine.roofs, result.threads);
@@ -115,13 +116,12 @@ Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::M
   result.dense = DenseBeside(request, machine, result.roof_isa);
   result.desc = desc;
   if (result.bound && !result.whole_machine && result.isa != Isa::kNone) {
-    const bench::BoundResult at{result.bound->bound_us,   roofline::BindingName(result.bound->binding),
-                                result.bound->compute_us, result.bound->memory_us,
-                                result.bound->peak_gflops, false};
-    if (!result.own.transforms) {  // the losses are those of direct sums
-      result.model = bench::ModelPlan({&*problem, result.algorithm, result.isa, result.threads,
-                                       request.options.accuracy}, at);
-    }
+    bench::BoundResult at{result.bound->bound_us,   roofline::BindingName(result.bound->binding),
+                          result.bound->compute_us, result.bound->memory_us,
+                          result.bound->peak_gflops, false};
+    if (result.own_bound) at.own_bound_us = result.own_bound->bound_us;
+    result.model = bench::ModelPlan({&*problem, result.algorithm, result.isa, result.threads,
+                                     request.options.accuracy}, at);
   }
   return result;
 }

@@ -72,6 +72,7 @@ struct Explanation {
   std::optional<roofline::Bound> own_bound;
   std::optional<DenseNeighbour> dense;  // of depthwise layers
   ConvDesc desc;
+  Size2 out;
   bench::PlanModel model;  // of this machine's bound; empty under the roofs of another one
   std::optional<MeasuredNow> measured;
 };

@@ -4,11 +4,15 @@
 #include <utility>
 
 #include "cli/explanation.h"
+#include "jit/isa.h"
+#include "rafter/post_ops.h"
 
 namespace rafter::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+double PerByte(double flops, double bytes) { return bytes > 0 ? flops / bytes : 0; }
 
 Json CostJson(const Explanation& explanation) {
   const ConvCost& cost = explanation.cost;
@@ -22,7 +26,39 @@ Json CostJson(const Explanation& explanation) {
           {"residual_bytes", cost.residual_bytes},
           {"bytes", cost.bytes},
           {"footprint_bytes", cost.footprint_bytes},
-          {"intensity", cost.intensity}};
+          {"intensity", cost.intensity},
+          {"intensity_with_bias", PerByte(cost.flops_valid + explanation.bias_flops, cost.bytes)},
+          {"intensity_nominal_with_bias", PerByte(cost.flops_nominal + explanation.bias_flops, cost.bytes)}};
+}
+
+// What the first lines of the text say. Dilation counts from 1.
+Json LayerJson(const Explanation& explanation) {
+  const ConvDesc& d = explanation.desc;
+  Json json = {{"mb", d.n},
+               {"groups", d.groups},
+               {"depthwise", d.groups > 1 && d.groups == d.ic},
+               {"ic", d.ic},
+               {"oc", d.oc},
+               {"in", {d.in.h, d.in.w}},
+               {"out", {explanation.out.h, explanation.out.w}},
+               {"kernel", {d.kernel.h, d.kernel.w}},
+               {"stride", {d.stride.h, d.stride.w}},
+               {"dilation", {d.dilation.h, d.dilation.w}},
+               {"pad", {d.pad.top, d.pad.left, d.pad.bottom, d.pad.right}}};
+  json["post_ops"] = Json::array();
+  for (const PostOp& op : d.post_ops) json["post_ops"].push_back(PostOpName(op.kind));
+  return json;
+}
+
+// The drawing, line by line.
+Json TileJson(const Explanation& explanation) {
+  Json lines = Json::array();
+  const int lanes = jit::GetIsaInfo(explanation.isa).vec_lanes();
+  const std::string drawing = DrawTile(explanation.kernel, explanation.desc, lanes);
+  for (size_t at = 0, end; (end = drawing.find('\n', at)) != std::string::npos; at = end + 1) {
+    lines.push_back(drawing.substr(at, end - at));
+  }
+  return lines;
 }
 
 Json DenseJson(const DenseNeighbour& dense) {
@@ -122,8 +158,10 @@ Json ToJson(const Explanation& explanation) {
     }
     json["considered"].push_back(std::move(one));
   }
+  json["layer"] = LayerJson(explanation);
   json["cost"] = CostJson(explanation);
   json["bound"] = BoundJson(explanation);
+  json["tile"] = TileJson(explanation);
   if (explanation.own.transforms) json["algorithm_bound"] = OwnJson(explanation);
   if (explanation.model.model_us > 0) json["model"] = ModelJson(explanation.model);
   if (explanation.measured) json["measured"] = MeasuredJson(explanation);

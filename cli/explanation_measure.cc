@@ -224,8 +224,7 @@ void MeasureExplanation(const ExplainRequest& request, const roofline::Machine& 
     explanation.bound->ridge = bound.peak_gflops / explanation.bound->gb_per_s;
     if (explanation.own_bound && bound.own_bound_us > 0) explanation.own_bound->bound_us = bound.own_bound_us;
     const Result<ConvProblem> problem = Validate(desc);
-    // The losses are those of direct sums.
-    if (!explanation.own.transforms) explanation.model = bench::ModelPlan(
+    explanation.model = bench::ModelPlan(
         {&*problem, explanation.algorithm, explanation.isa, explanation.threads, request.options.accuracy}, bound);
   }
   const double flops = FlopsOf({desc});

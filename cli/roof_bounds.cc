@@ -39,21 +39,42 @@ bool ProbeAgain(double probed, double day, double lowest) noexcept {
   return probed < kCredible * day || probed < lowest;
 }
 
-void RoofBounds::Probe(Isa isa, int threads) {
-  auto found = probes_.find(isa);
+// Null where the machine cannot run it.
+const roofline::FmaProbe* RoofBounds::ProbeOf(Isa isa, roofline::FmaKind kind) {
+  auto found = probes_.find({isa, kind});
   if (found == probes_.end()) {
-    Result<roofline::FmaProbe> made = roofline::FmaProbe::Create(isa);
-    found = probes_.emplace(isa, std::nullopt).first;
+    Result<roofline::FmaProbe> made = roofline::FmaProbe::Create(isa, kind);
+    found = probes_.emplace(std::pair{isa, kind}, std::nullopt).first;
     if (made.ok()) found->second = *std::move(made);
   }
-  if (!found->second) return;
-  probed_ = std::max(probed_, found->second->Measure(*OpenMpThreads(), threads, kProbeUs));
+  return found->second ? &*found->second : nullptr;
+}
+
+void RoofBounds::Probe(Isa isa, int threads) {
+  const roofline::FmaProbe* probe = ProbeOf(isa, roofline::FmaKind::kFma);
+  if (probe != nullptr) probed_ = std::max(probed_, probe->Measure(*OpenMpThreads(), threads, kProbeUs));
+}
+
+// What is probed before and again after a case.
+void RoofBounds::ProbeSide(Isa isa, int threads) {
+  for (int i = 0; i < kProbesEachSide; ++i) Probe(isa, threads);
+  const roofline::FmaProbe* probe = ProbeOf(isa, roofline::FmaKind::kFmaWithLoad);
+  if (probe != nullptr) loaded_.push_back(probe->MeasureTypical(*OpenMpThreads(), threads, kProbeUs));
+}
+
+double RoofBounds::CoreShare(const roofline::FmaPeak& day) const noexcept {
+  if (loaded_.empty() || !(day.with_load_gflops > 0) || !(probed_ > 0)) return 1;
+  double sum = 0;
+  for (const double rate : loaded_) sum += rate;
+  const double clock = std::min(1.0, probed_ / day.gflops);
+  return std::min(1.0, sum / static_cast<double>(loaded_.size()) / (day.with_load_gflops * clock));
 }
 
 void RoofBounds::BeginCase(Isa isa, int threads) {
   probed_ = 0;
+  loaded_.clear();
   if (DayPeak(machine_.roofs, RoofIsa(isa), threads) == nullptr) return;
-  for (int i = 0; i < kProbesEachSide; ++i) Probe(RoofIsa(isa), threads);
+  ProbeSide(RoofIsa(isa), threads);
 }
 
 bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
@@ -64,7 +85,7 @@ bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork
   const roofline::Work work = roofline::WorkOf(cost);
   // Effective FLOP/s may exceed any peak.
   const double reached = time_us > 0 ? (own.transforms ? own.flops : work.flops) / time_us * 1e-3 : 0;
-  for (int i = 0; i < kProbesEachSide; ++i) Probe(isa, threads);
+  ProbeSide(isa, threads);
   for (int i = 0; i < kMoreProbes && ProbeAgain(probed_, day->gflops, reached); ++i) {
     Probe(isa, threads);
   }
@@ -77,9 +98,11 @@ bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork
     return roofline::ColdBoundOf(machine_, isa, threads, cost, mode == bench::CacheMode::kColdWeights, peak.gflops);
   };
   Result<roofline::Bound> bound = bound_now();
-  if (bound.ok() && !own.transforms && mode == bench::CacheMode::kHot &&
+  if (bound.ok() && !own.transforms &&
       bound->memory_us > std::max(bound->compute_us, kNearMemoryBound * time_us)) {
-    MeasureBandwidthAt(bound->bytes, isa, threads);
+    const bool hot = mode == bench::CacheMode::kHot;
+    MeasureBandwidthAt(hot ? bound->bytes : roofline::FootprintInMemory(machine_, isa, threads, bound->bytes), isa,
+                       threads);
     bound = bound_now();
   }
   if (!bound.ok()) return {};
@@ -90,6 +113,7 @@ bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork
   result.memory_us = bound->memory_us;
   result.peak_gflops = peak.gflops;
   result.disturbed = peak.disturbed;
+  result.core_share = CoreShare(*day);
   if (!own.transforms) return result;
   Result<roofline::Bound> of_algorithm = roofline::BoundOf(machine_, isa, threads, own, peak.gflops);
   if (of_algorithm.ok() && of_algorithm->memory_us > kNearMemoryBound * time_us) {

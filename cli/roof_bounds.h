@@ -59,12 +59,17 @@ class RoofBounds : public bench::Bounds {
  private:
   Isa RoofIsa(Isa isa) const { return isa == Isa::kNone ? fallback_ : isa; }
   void Probe(Isa isa, int threads);
+  void ProbeSide(Isa isa, int threads);
+  double CoreShare(const roofline::FmaPeak& day) const noexcept;
+  const roofline::FmaProbe* ProbeOf(Isa isa, roofline::FmaKind kind);
   void MeasureBandwidthAt(double footprint_bytes, Isa isa, int threads);
 
   roofline::Machine machine_;  // its roofs rise when something faster is seen
   Isa fallback_;
-  std::map<Isa, std::optional<roofline::FmaProbe>> probes_;  // no value: cannot be made
-  double probed_ = 0;                                        // beside the current case
+  // No value: cannot be made.
+  std::map<std::pair<Isa, roofline::FmaKind>, std::optional<roofline::FmaProbe>> probes_;
+  double probed_ = 0;         // beside the current case
+  std::vector<double> loaded_;  // the same with a load per FMA, typical rates before and after it
   std::map<std::pair<Isa, int>, std::vector<double>> peaks_;
   std::vector<roofline::BandwidthCurve> bandwidths_;
 };

@@ -26,6 +26,7 @@ namespace {
 
 constexpr int kFmasPerRound = 96;
 constexpr double kBatchUs = 25, kTeamBatchUs = 120;
+constexpr size_t kMostBatches = 256;  // 6 ms of them
 
 struct FmaArgs {
   int64_t rounds;
@@ -174,23 +175,34 @@ int64_t FmaProbe::RoundsFor(double batch_us) const noexcept {
   return std::max<int64_t>(1, std::llround(batch_us * 1000 * kTrial / ns));
 }
 
-double FmaProbe::Measure(double budget_us) const noexcept { return Best(nullptr, 1, budget_us); }
+double FmaProbe::Measure(double budget_us) const noexcept { return Rate(nullptr, 1, budget_us, 1); }
 
 double FmaProbe::Measure(ParallelFor& pool, int threads, double budget_us) const noexcept {
-  return Best(&pool, threads, budget_us);
+  return Rate(&pool, threads, budget_us, 1);
 }
 
-double FmaProbe::Best(ParallelFor* pool, int threads, double budget_us) const noexcept {
+double FmaProbe::MeasureTypical(ParallelFor& pool, int threads, double budget_us) const noexcept {
+  return Rate(&pool, threads, budget_us, 0.5);
+}
+
+double FmaProbe::Rate(ParallelFor* pool, int threads, double budget_us, double quantile) const noexcept {
   const int64_t deadline = NowNs() + std::llround(budget_us * 1000);
   TeamTimer timer(pool, threads);
   const int64_t rounds = RoundsFor(timer.threads() > 1 ? kTeamBatchUs : kBatchUs);
-  double best = 0;
+  const double flops = flops_per_round_ * static_cast<double>(rounds) * timer.threads();
+  std::array<double, kMostBatches> rates;
+  size_t count = 0;
   do {
     const double ns = timer.RunNs([&](int) noexcept { RunRounds(rounds); });
-    const double flops = flops_per_round_ * static_cast<double>(rounds) * timer.threads();
-    best = std::max(best, flops / ns);  // FLOP/ns = GFLOP/s
+    const double rate = flops / ns;  // FLOP/ns = GFLOP/s
+    if (count < rates.size()) {
+      rates[count++] = rate;
+    } else {
+      rates[0] = std::max(rates[0], rate);  // of a very long measurement the best is still seen
+    }
   } while (NowNs() < deadline);
-  return best;
+  std::sort(rates.begin(), rates.begin() + static_cast<ptrdiff_t>(count));
+  return rates[static_cast<size_t>(quantile * static_cast<double>(count - 1))];
 }
 
 }  // namespace rafter::roofline

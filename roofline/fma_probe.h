@@ -40,13 +40,17 @@ class FmaProbe {
   // clocks and SMT siblings differ). Never more than pool.concurrency() threads are used.
   double Measure(ParallelFor& pool, int threads, double budget_us) const noexcept;
 
+  // The median of the batches instead of the best: below Measure() by what others take of the cores at the moment.
+  double MeasureTypical(ParallelFor& pool, int threads, double budget_us) const noexcept;
+
  private:
   FmaProbe(jit::KernelPtr kernel, double flops_per_round) noexcept
       : kernel_(std::move(kernel)), flops_per_round_(flops_per_round) {}
 
   void RunRounds(int64_t rounds) const noexcept;
   int64_t RoundsFor(double batch_us) const noexcept;
-  double Best(ParallelFor* pool, int threads, double budget_us) const noexcept;
+  // The given quantile of the batches' rates; 1: the best.
+  double Rate(ParallelFor* pool, int threads, double budget_us, double quantile) const noexcept;
 
   jit::KernelPtr kernel_;
   double flops_per_round_;  // FLOPs of one round of the kernel's loop

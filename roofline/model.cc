@@ -134,14 +134,17 @@ Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const Work& 
   return bound;
 }
 
+double FootprintInMemory(const Machine& machine, Isa isa, int threads, double bytes) {
+  return std::max(bytes, 4 * CapacitiesFor(machine.roofs, isa, threads).l3_bytes);
+}
+
 Result<Bound> ColdBoundOf(const Machine& machine, Isa isa, int threads, const ConvCost& cost, bool weights_only,
                           double peak_gflops_now) {
   Result<Bound> hot = BoundOf(machine, isa, threads, WorkOf(cost), peak_gflops_now);
   if (!hot.ok()) return hot;
   Bound bound = *hot;
   const Roofs& roofs = machine.roofs;
-  // A footprint that no cache holds.
-  const double memory = std::max(bound.bytes, 4 * CapacitiesFor(roofs, isa, threads).l3_bytes);
+  const double memory = FootprintInMemory(machine, isa, threads, bound.bytes);
   const double load_bytes = cost.src_bytes + cost.residual_bytes, activations = load_bytes + cost.dst_bytes;
   if (weights_only) {
     const double weights_rate = MixBandwidth(roofs, isa, threads, 0, memory);

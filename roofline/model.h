@@ -50,6 +50,9 @@ struct Bound {
 Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const Work& work,
                       double peak_gflops_now = 0);
 
+// A footprint that no cache of `threads` threads holds, and at least `bytes`.
+double FootprintInMemory(const Machine& machine, Isa isa, int threads, double bytes);
+
 // The bound when caches do not hold everything: with `weights_only` the weights come from memory and the rest from
 // wherever its own footprint fits (the two streams one after the other), else everything comes from memory.
 Result<Bound> ColdBoundOf(const Machine& machine, Isa isa, int threads, const ConvCost& cost, bool weights_only,

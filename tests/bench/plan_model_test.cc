@@ -96,6 +96,32 @@ TEST_F(PlanModelTest, ForksAreNamed) {
   EXPECT_GT(UsOf(m.model, "fork-join") + UsOf(m.model, "small losses"), 0);
 }
 
+TEST_F(PlanModelTest, ASharedCoreIsNamedAndTheBoundStays) {
+  const ConvProblem problem = Validate(ParseDescriptor("mb1ic64ih28oc64oh28kh3ph1").value().desc).value();
+  Modelled alone = Model("mb1ic64ih28oc64oh28kh3ph1", isa_, 1, Layout::kNhwc, "direct");
+  ASSERT_GT(alone.model.model_us, 0);
+  EXPECT_EQ(UsOf(alone.model, "shared core"), 0);
+  alone.bound.core_share = 0.8;
+  const PlanModel shared = ModelPlan({&problem, "direct", isa_, 1}, alone.bound);
+  EXPECT_NEAR(shared.model_us, alone.model.model_us / 0.8, 0.02 * alone.model.model_us);
+  EXPECT_NEAR(UsOf(shared, "shared core"), shared.model_us - alone.model.model_us, 1e-6 * shared.model_us);
+  // Where memory binds, a slower core has time to spare.
+  alone.bound.bound_us = alone.bound.memory_us = 10 * alone.bound.compute_us;
+  EXPECT_EQ(UsOf(ModelPlan({&problem, "direct", isa_, 1}, alone.bound), "shared core"), 0);
+}
+
+TEST_F(PlanModelTest, WinogradIsModelledAboveItsOwnBound) {
+  const ConvProblem problem = Validate(ParseDescriptor("mb1ic128ih28oc128oh28kh3ph1").value().desc).value();
+  Modelled m = Model("mb1ic128ih28oc128oh28kh3ph1", isa_, 1, Layout::kNhwc, "winograd_f4");
+  m.bound.own_bound_us = m.bound.bound_us / 4;
+  const PlanModel model = ModelPlan({&problem, "winograd_f4", isa_, 1}, m.bound);
+  double sum = m.bound.own_bound_us;
+  for (const Loss& loss : model.losses) sum += loss.us;
+  EXPECT_GT(model.model_us, m.bound.own_bound_us);
+  EXPECT_NEAR(sum, model.model_us, 1e-6 * model.model_us);
+  EXPECT_GT(UsOf(model, "transforms"), 0);
+}
+
 TEST_F(PlanModelTest, NoModelWithoutBoundOrAlgorithm) {
   const ConvProblem problem = Validate(ParseDescriptor("mb1ic64ih56oc64oh56kh3ph1").value().desc).value();
   EXPECT_EQ(ModelPlan({&problem, "direct", isa_, 1}, {}).model_us, 0);

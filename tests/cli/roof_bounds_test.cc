@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "jit/executable_memory.h"
 #include "roofline/peaks.h"
 
@@ -89,6 +91,28 @@ TEST_F(RoofBoundsTest, ABandwidthThatTheCaseBeatsIsMeasuredAgain) {
   EXPECT_NE(bound.binding, "compute");
   EXPECT_LT(bound.bound_us, kTimeUs);
   EXPECT_FALSE(bounds.bandwidths().empty());
+}
+
+TEST_F(RoofBoundsTest, AColdBandwidthThatTheCaseBeatsIsMeasuredAgain) {
+  RoofBounds bounds(MachineWithPeak(1), EffectiveIsa());
+  bounds.BeginCase(EffectiveIsa(), 1);
+  constexpr double kBytes = 1 << 16, kTimeUs = 1000;
+  const auto bound = bounds.EndCase(Cost(1, kBytes), {}, EffectiveIsa(), 1, kTimeUs, bench::CacheMode::kCold);
+  EXPECT_LT(bound.bound_us, kTimeUs);
+  EXPECT_FALSE(bounds.bandwidths().empty());
+}
+
+TEST_F(RoofBoundsTest, TheShareOfTheCoreIsKnownWhereTheDayHasAPeakWithLoads) {
+  for (const auto& [with_load, low, high] : {std::tuple{0.0, 1.0, 1.0}, {1e-3, 1.0, 1.0}, {1e9, 0.0, 0.5}}) {
+    roofline::Machine machine = MachineWithPeak(0.001);
+    machine.roofs.peaks[0].with_load_gflops = with_load;
+    RoofBounds bounds(machine, EffectiveIsa());
+    bounds.BeginCase(EffectiveIsa(), 1);
+    const auto bound = bounds.EndCase(Cost(1e9, 1), {}, EffectiveIsa(), 1, 1e9, bench::CacheMode::kHot);
+    EXPECT_GE(bound.core_share, low);
+    EXPECT_LE(bound.core_share, high);
+    EXPECT_GT(bound.core_share, 0);
+  }
 }
 
 TEST_F(RoofBoundsTest, NoRoofsNoBound) {
