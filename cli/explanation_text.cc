@@ -120,7 +120,8 @@ class TextWriter {
     const roofline::Bound& bound = *e_.bound;
     Line("bound", fmt::format("{:.3f} us ({})", bound.bound_us, roofline::BindingName(bound.binding)));
     if (e_.model.model_us > 0) {
-      Line("model", fmt::format("{:.3f} us: bound + what the plan loses knowingly", e_.model.model_us));
+      Line("model", fmt::format("{:.3f} us: {} + what the plan loses knowingly", e_.model.model_us,
+                                e_.own.transforms ? e_.algorithm + "'s bound" : "bound"));
     } else {
       for (const AlgorithmAnswer& answer : e_.answers) {
         if (answer.chosen)

@@ -100,9 +100,11 @@ bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork
   Result<roofline::Bound> bound = bound_now();
   if (bound.ok() && !own.transforms &&
       bound->memory_us > std::max(bound->compute_us, kNearMemoryBound * time_us)) {
-    const bool hot = mode == bench::CacheMode::kHot;
-    MeasureBandwidthAt(hot ? bound->bytes : roofline::FootprintInMemory(machine_, isa, threads, bound->bytes), isa,
-                       threads);
+    if (mode == bench::CacheMode::kHot) {
+      MeasureBandwidthAt(bound->bytes, isa, threads);
+    } else if (memory_measured_.insert({isa, threads}).second) {  // takes long: once is enough
+      MeasureBandwidthAt(roofline::FootprintInMemory(machine_, isa, threads, bound->bytes), isa, threads);
+    }
     bound = bound_now();
   }
   if (!bound.ok()) return {};

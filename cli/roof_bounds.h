@@ -11,6 +11,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,7 @@ class RoofBounds : public bench::Bounds {
   double probed_ = 0;         // beside the current case
   std::vector<double> loaded_;  // the same with a load per FMA, typical rates before and after it
   std::map<std::pair<Isa, int>, std::vector<double>> peaks_;
+  std::set<std::pair<Isa, int>> memory_measured_;  // again, for cold cases that beat it
   std::vector<roofline::BandwidthCurve> bandwidths_;
 };
 

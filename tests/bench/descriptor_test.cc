@@ -89,7 +89,6 @@ TEST(Descriptor, NamesLoseTheirQuotes) {
   EXPECT_EQ(ParseDescriptor("ic16ih7oc16kh3n\"a:b*3\"")->name, "a:b*3");
   EXPECT_EQ(ParseDescriptor("ic16ih7oc16kh3_nplain")->name, "plain");
   EXPECT_EQ(ParseDescriptor("ic16ih7oc16kh3n")->name, "");
-  EXPECT_EQ(ParseDescriptor("ic16ih7oc16kh3n\"")->name, "\"");
 }
 
 TEST(Descriptor, ConvertsConventions) {

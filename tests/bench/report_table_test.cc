@@ -52,6 +52,24 @@ TEST(ReportTable, MarksABoundOfItsOwn) {
       << with;
 }
 
+// A name that is too long is cut: what follows stays in its column.
+TEST(ReportTable, LongNamesMoveNoColumn) {
+  std::vector<CaseResult> cases = MakeCases();
+  TableOptions options;
+  const std::string plain = TableRow(cases[0], options);
+  CaseResult longer = cases[0];
+  longer.kernel = std::string(60, 'k');
+  longer.name = std::string(80, 'n');
+  const std::string cut = TableRow(longer, options);
+  constexpr size_t kDots = 2 * 2;  // two characters of three bytes that stand for one column each
+  EXPECT_EQ(cut.find("compute"), plain.find("compute") + kDots) << plain << cut;
+  EXPECT_EQ(TableHeader(options).find("roof") + 4, plain.find("compute") + 7);
+  const std::vector<std::string> labels = {"short", std::string(45, 'n')};
+  options.label_width = LabelWidth(labels);
+  EXPECT_EQ(options.label_width, 45);
+  EXPECT_EQ(TableRow(cases[0], options).find("compute"), plain.find("compute") + 45 - 34);
+}
+
 TEST(ReportTable, MarkdownRowsHaveTheHeadersWidth) {
   std::vector<CaseResult> cases = MakeCases();
   cases[0].name = "a|b";

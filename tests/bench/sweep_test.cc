@@ -38,17 +38,17 @@ TEST(ParseSweep, SaysWhatIsWrong) {
   for (const auto& [text, part] : {std::pair{"", "axes such as"},
                                    {"16,32", "axes such as"},
                                    {"xc=1", "allowed"},
-                                   {"oc=", "a whole number"},
-                                   {"oc=4:2:1", "a whole number"},
-                                   {"oc=4:9:0", "a whole number"},
-                                   {"oc=4:9:*1", "a whole number"},
-                                   {"oc=4:9", "a whole number"},
-                                   {"oc=-1", "a whole number"},
+                                   {"oc=", "whole numbers"},
+                                   {"oc=4:2:1", "whole numbers"},
+                                   {"oc=4:9:0", "whole numbers"},
+                                   {"oc=4:9:*1", "whole numbers"},
+                                   {"oc=4:9", "whole numbers"},
+                                   {"oc=-1", "whole numbers"},
                                    {"oc=1,1", "once"},
                                    {"oc=1,oc=2", "once"},
                                    {"oc=1:4096:1,ic=1:4096:1", "at most"},
                                    {"oc=1:9999999:1", "at most"},
-                                   {"oc=1:10:*x", "a whole number"}}) {
+                                   {"oc=1:10:*x", "whole numbers"}}) {
     const Result<Sweep> sweep = ParseSweep(text, false);
     ASSERT_FALSE(sweep.ok()) << text;
     EXPECT_EQ(sweep.status().code(), StatusCode::kInvalidArgument);
