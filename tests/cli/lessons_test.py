@@ -39,7 +39,7 @@ def execute(text, directory, quick):
     assert words[0] == "rafter", text
     words = words[1:] + ["--quiet"] * (words[1] in ("bench", "explain", "info"))
     if words[0] == "bench":
-        words += ["--budget", "2s" if quick else "5s"]
+        words += ["--budget", "2s" if quick else "10s"]
     result = subprocess.run([command.RAFTER, *words], env=command.environment(NO_COLOR="1"), cwd=directory,
                             capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL)
     return result
