@@ -74,7 +74,22 @@ ConvDesc Draw(Random& random, bool exact) {
   return desc;
 }
 
+// Teams cost nothing while it lives, so that tiny problems are shared too.
+class FreeTeams {
+ public:
+  FreeTeams() {
+    MachineModel model = original_;
+    model.fork_join_us = 0;
+    SetMachineModel(model);
+  }
+  ~FreeTeams() { SetMachineModel(original_); }
+
+ private:
+  const MachineModel original_ = CurrentMachineModel();
+};
+
 void Sweep(DataKind data, bool exact_post_ops, int64_t cases) {
+  const FreeTeams free_teams;
   const int64_t seed = FromEnvironment("RAFTER_SWEEP_SEED", 1);
   ForEachIsa([&](Isa) {
     Random random(static_cast<uint64_t>(seed));
@@ -105,6 +120,7 @@ ConvDesc Layer(int64_t channels, Size2 in, int64_t kernel, int64_t stride, int64
 
 // Tiles, strips and staging differ; the bits do not.
 TEST(Depthwise, SameBitsForAnyThreadCount) {
+  const FreeTeams free_teams;
   ForEachIsa([](Isa) {
     for (const Layout layout : kLayouts) {
       for (const ConvDesc& desc :
@@ -126,6 +142,7 @@ TEST(Depthwise, SameBitsForAnyThreadCount) {
 // Pixels 512 bytes and rows 4096 bytes apart: how many rows roll as one block, and whether in pairs of vectors, depends
 // on kernel and stride.
 TEST(Depthwise, RowsThatShareSets) {
+  const FreeTeams free_teams;
   ForEachIsa([](Isa) {
     for (const int64_t kernel : {2, 3, 4, 5}) {
       for (const int64_t stride : {1, 2, 3}) {

@@ -331,7 +331,7 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
   const double alone = PredictChannelCycles(g, b, lanes, machine) / (machine.clock_ghz * 1000);
   double used = b.unit_threads * b.strip_threads;
   // A small problem must not pay for waking threads.
-  if (alone < alone / used + machine.fork_join_us) used = b.unit_threads = b.strip_threads = 1;
+  if (!machine.TeamPays(alone, used)) used = b.unit_threads = b.strip_threads = 1;
   b.predicted_us = alone / used + machine.call_us + (used > 1 ? machine.fork_join_us : 0);
   return b;
 }

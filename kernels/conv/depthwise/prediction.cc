@@ -29,7 +29,7 @@ double TensorBytes(const Geometry& g) { return static_cast<double>(g.n) * g.imag
 double CyclesPerByte(double bytes, const MachineModel& machine) {
   const double l3 = static_cast<double>(machine.l3_bytes);
   if (bytes <= static_cast<double>(machine.l2_bytes)) return 1 / machine.l2_bytes_per_cycle;
-  if (bytes > kLargeL3Share * l3) return 1 / machine.dram_bytes_per_cycle;
+  if (bytes > kMemoryL3Share * l3) return 1 / machine.dram_bytes_per_cycle;
   return (bytes <= kNearL3Share * l3 ? kNearL3Traffic : kFarL3Traffic) / machine.l3_bytes_per_cycle;
 }
 
@@ -46,7 +46,18 @@ double ChannelLosses(const Geometry& g, const ChannelBlocking& b, int lanes) {
   double losses = b.goes_down() ? kRollingLosses : b.rows > 1 ? kTwoRowLosses : kOneRowLosses;
   const bool aligned = g.transposes || g.src_layout != Layout::kNhwc || g.src.column % lanes == 0;
   if (!aligned) losses += kUnalignedLosses;
+  if (b.rolls && g.rows.step() > 1 && g.taps() >= kManyTaps) losses += kStridedLosses;
   return g.multiplier == 1 ? losses : losses * (b.in_quarters ? kQuarterLosses : kPermutedLosses);
+}
+
+// Calls of kernels, and the tiles of one vector's depth.
+double CallCycles(const Geometry& g, const ChannelBlocking& b, double vecs, int columns) {
+  constexpr double kMostRuns = 3;  // of tiles that share their code: left, middle, right
+  const double tiles = static_cast<double>(CeilDiv(g.columns.outputs(0), columns));
+  const int64_t call_rows = b.goes_down() ? b.tile_rows : b.rows;
+  const double rows = static_cast<double>(g.n * CountRowTiles(g.rows, call_rows) * g.columns.phases());
+  const double calls = rows * static_cast<double>(b.strips) * std::min(tiles, kMostRuns);
+  return calls * kCallCycles + rows * tiles * vecs / b.depth() * kTileCycles;
 }
 
 double ChannelMemory(const Geometry& g, const ChannelBlocking& b, const MachineModel& machine) {
@@ -69,7 +80,8 @@ double PredictChannelCycles(const Geometry& g, const ChannelBlocking& b, int lan
   const double chains = b.depth() * std::max(1, std::min<int>(b.rows, static_cast<int>(g.rows.outputs(0))) *
                                                     static_cast<int>(std::min<int64_t>(columns, g.columns.outputs(0))));
   const double fill = std::max(1.0, machine.fma_pipes * machine.fma_latency / (kOverlap * chains));
-  const double work = taps / machine.fma_pipes * fill * ChannelLosses(g, b, lanes) + outputs * kOutputCycles;
+  const double work = taps / machine.fma_pipes * fill * ChannelLosses(g, b, lanes) + outputs * kOutputCycles +
+                      CallCycles(g, b, vecs, columns);
   const double memory = ChannelMemory(g, b, machine);
   const double exposed = b.stages && !g.transposes ? memory : std::max(0.0, memory - kHiddenShare * work);
   return work + exposed + (g.transposes ? TensorBytes(g) / static_cast<double>(kFloat) * kTransposeCycles : 0);

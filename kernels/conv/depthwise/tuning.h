@@ -96,7 +96,7 @@ inline constexpr int64_t kStagedChannels = 64, kStagedPixel = kStagedChannels + 
 inline constexpr int64_t kNarrowRows = 5;
 inline constexpr int kTransposed = 8;  // channels or pixels at a time
 inline constexpr int64_t kTransposedChannels = 32, kMostTransposedColumns = 11;
-inline constexpr double kTransposeCycles = 0.38;
+inline constexpr double kTransposeCycles = 0.7;
 
 // Tiles that do not roll stage inputs and outputs of as many rows as fit here: a quarter of a small
 // L2.
@@ -113,9 +113,9 @@ inline constexpr double kWidthL1Share = 0.75;
 // Rows that it prefetches ahead: 1, 2, 4 or 8. Zen 3, us with 4 and 8: 56@266 5256 and 4761, 64@147 512 and 484,
 // 144@56 129 and 126.
 inline constexpr int kRowsAhead = 8;
-// Model (prediction.cc), fitted to medians of the benchmark on Zen 3, whose host is busy or not: within 15 % of the
-// median lie 46 to 55 of 85 layers in NHWC, run by run, and half of 90 in NCHW; large tensors in NCHW take 2 to 5
-// times what is predicted, by every algorithm.
+// Model (prediction.cc), fitted to medians on Zen 3: beside a factor that all layers of a run share (0.75 to 1.0: the
+// host is busy), within 15 % of the median lie 64 of 83 layers in NHWC and 41 of 69 in NCHW. Large tensors in NCHW
+// take 2 to 5 times what is predicted, by every algorithm.
 // Chains of a tile overlap with those of the next vector: as if there were so many times more of them.
 inline constexpr double kOverlap = 1.5;
 // Time over that of the FMAs: of tiles that go down, of two rows (the first and the last input row feed one output row
@@ -127,6 +127,11 @@ inline constexpr double kPermutedLosses = 1.55, kQuarterLosses = 1.2, kOutputCyc
 // byte where pixels share L1 sets, or are staged.
 inline constexpr double kHiddenShare = 0.6, kNearL3Share = 0.08, kNearL3Traffic = 0.8, kFarL3Traffic = 1.3;
 inline constexpr double kCrowdedCycles = 0.1, kStagedCycles = 0.09;
+// Tensors up to this share of L3 come from there.
+inline constexpr double kMemoryL3Share = 0.36;
+// More losses of large kernels with a stride that roll; cycles per call of a kernel, and per tile of one vector's depth
+// (16@14, 24@14, 72@7, 3x1 16@10x15: 0.9, 1.3, 0.95 and 1.1 us; 0.75, 1.1, 0.8 and 0.3 without).
+inline constexpr double kStridedLosses = 0.35, kCallCycles = 60, kTileCycles = 25;
 // The width kernel, in cycles: per tap and vector, per load beyond so many for each FMA, per tap where lanes are
 // picked (stride 2), per tap where all lanes are masked, per output vector, per tile, per masked tap of a row; Held:
 // with all weights in registers.

@@ -60,10 +60,12 @@ TEST(DepthwiseBlocking, ThreadsWithinTheLimit) {
   const MachineModel machine;
   for (int threads : {1, 2, 3, 5, 16}) {
     const ChannelBlocking b =
-        ChooseChannelBlocking(Layer(256, 1, 14, 3, Layout::kNhwc), Isa::kAvx2, machine, threads);
+        ChooseChannelBlocking(Layer(256, 1, 28, 3, Layout::kNhwc), Isa::kAvx2, machine, threads);
     EXPECT_LE(b.unit_threads * b.strip_threads, threads);
     EXPECT_GE(b.unit_threads * b.strip_threads, (threads + 1) / 2);
   }
+  const ChannelBlocking b = ChooseChannelBlocking(Layer(16, 1, 14, 3, Layout::kNhwc), Isa::kAvx2, machine, 2);
+  EXPECT_EQ(b.unit_threads * b.strip_threads, 1) << "too little work for a team";
 }
 
 TEST(DepthwiseBlocking, RollingCountsAddUp) {
