@@ -33,7 +33,7 @@ struct Comparison {
 Comparison Compare(std::span<const double> log_ratios, double noise_floor, uint64_t seed = 1);
 
 // SAME: the interval lies within ±max(1 %, floor), which is never taken wider than 2 %. FASTER, SLOWER: it lies beyond
-// the floor on that side.
+// the floor on that side, and beyond 1.5 %.
 Verdict Judge(double ci_low, double ci_high, double noise_floor) noexcept;
 
 struct DuelOptions {

@@ -138,9 +138,11 @@ TEST(Duel, WhatComesBeforeABatchIsNotTimed) {
 TEST(Duel, Verdicts) {
   EXPECT_EQ(Judge(0.995, 1.005, 0), Verdict::kSame);
   EXPECT_EQ(Judge(1.002, 1.008, 0), Verdict::kSame);
-  EXPECT_EQ(Judge(1.005, 1.02, 0), Verdict::kFaster);
-  EXPECT_EQ(Judge(1.005, 1.02, 0.01), Verdict::kAmbiguous);  // below the noise floor on one side
-  EXPECT_EQ(Judge(0.98, 0.995, 0), Verdict::kSlower);
+  EXPECT_EQ(Judge(1.016, 1.02, 0), Verdict::kFaster);
+  EXPECT_EQ(Judge(1.016, 1.03, 0.02), Verdict::kAmbiguous);  // below the noise floor on one side
+  EXPECT_EQ(Judge(1.011, 1.02, 0), Verdict::kAmbiguous);     // weights at another place do that
+  EXPECT_EQ(Judge(0.97, 0.985, 0), Verdict::kSlower);
+  EXPECT_EQ(Judge(0.98, 0.99, 0), Verdict::kAmbiguous);
   EXPECT_EQ(Judge(0.97, 1.03, 0), Verdict::kAmbiguous);
   EXPECT_EQ(Judge(0.985, 1.015, 0.016), Verdict::kSame);  // the floor widens the band
   EXPECT_EQ(Judge(0.97, 1.03, 0.05), Verdict::kAmbiguous);  // but never beyond 2 %
