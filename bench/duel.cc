@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kSameBand = 0.01;    // differences below 1 % are of no interest
 constexpr double kWidestBand = 0.02;  // and above 2 % nobody calls them equal, however noisy the machine
-// The same plan with its weights at another place in memory differs from itself by up to this, steadily (100 comparisons
-// of rafter with itself): no interval over rounds shows it, and nothing smaller is claimed.
+// The same plan with its weights at another place in memory differs from itself by up to this, steadily (200
+// comparisons of rafter with itself): no interval over rounds shows it, and nothing smaller is claimed.
 constexpr double kPlacement = 0.015;
 constexpr size_t kNullInterval = 10;  // every tenth round times contender 0 twice
 constexpr size_t kLeastRounds = 3;
