@@ -2,6 +2,7 @@
 // kernel, stride, dilation, padding and group count.
 //
 // It lays the problem out for the tile engine row by row: no im2col, no padded copy, no multiplication by padding.
+// Groups whose pixels lie far apart are copied a few rows at a time (kernels/conv/tile/staging.h).
 // Rows at the top and bottom run fewer kernel rows; tiles at the ends of a row skip, per kernel column, the
 // pixels whose tap lies outside. Loop order and threads: kernels/conv/tile/driver.cc; the register tile:
 // kernels/conv/tile/spec.h.

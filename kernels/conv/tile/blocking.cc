@@ -23,7 +23,9 @@ constexpr int kMaxVecs = 24;  // of any shape
 // The search of a plan: geometry and machine, with the costs that several choices need.
 class Chooser {
  public:
-  Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads);
+  // `g` is the staged geometry where `staging` is used.
+  Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads,
+          const Staging& staging);
 
   Blocking Choose(const TileChoice& tile);
 
@@ -49,6 +51,8 @@ class Chooser {
   const jit::IsaInfo& isa_;
   const MachineModel& machine_;
   const int threads_;
+  const Staging staging_;
+  const bool reads_far_;  // inputs, in place
   const DstOrder order_;
   // Plans are made often, divisions are slow, and every shape asks for the same.
   const double steps_, columns_;  // input channels times taps; kernel columns of all channel blocks
@@ -71,11 +75,14 @@ double Steps(const Geometry& g) {
          inside(g.in.w, g.out.w, g.kernel.w, g.stride.w, g.dilation.w, g.pad_left);
 }
 
-Chooser::Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads)
+Chooser::Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads,
+                 const Staging& staging)
     : g_(g),
       isa_(isa),
       machine_(machine),
       threads_(threads),
+      staging_(staging),
+      reads_far_(!staging.used() && StagingFor(g, machine).used()),
       order_(DstOrderOf(g.dst_layout, isa.vec_lanes())),
       steps_(Steps(g)),
       columns_(static_cast<double>(g.taps() * CeilDiv(g.ic_g, SumBlock(g.ic_g)))),
@@ -102,7 +109,8 @@ double Chooser::StepCycles(int px, int vecs) const {
 
 double Chooser::TileCycles(int px, int vecs) const {
   return steps_ * StepCycles(px, vecs) + columns_ * kColumnCycles + kTileCycles + px * pixel_cycles_ +
-         px * vecs * kAccumulatorCycles + static_cast<double>(px * OutputLines(vecs)) * kLineCycles;
+         px * vecs * kAccumulatorCycles + static_cast<double>(px * OutputLines(vecs)) * kLineCycles +
+         (reads_far_ ? FarCycles(g_, machine_, px) : 0);
 }
 
 // Lines that one pixel's outputs touch: where neighbouring tiles share a line, both pay for it.
@@ -215,7 +223,7 @@ void Chooser::ChooseOrder(Blocking& b) const {
 void Chooser::ChoosePasses(Blocking& b) const {
   const int64_t blocks = CeilDiv(g_.ic_g, SumBlock(g_.ic_g));
   b.channel_blocks_per_pass = blocks;
-  b.prefetches_weights = static_cast<double>(g_.oc_g * g_.ic_g * g_.taps()) * sizeof(float) >
+  b.prefetches_weights = static_cast<double>(g_.groups * g_.oc_g * g_.ic_g * g_.taps()) * sizeof(float) >
                          static_cast<double>(machine_.l2_bytes) * kL2Share;
   if (g_.taps() == 1) return;  // one long block
   const int64_t vecs = b.channels[0].oc_vecs;
@@ -278,8 +286,13 @@ Blocking Chooser::Choose(const TileChoice& tile) {
   b.streams = static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * kFloat >
               static_cast<double>(machine_.l3_bytes) * kStreamL3Share;
   ChooseOrder(b);
+  if (staging_.used()) {
+    b.staging = staging_;
+    b.units_per_chunk = staging_.out_rows * b.segments;
+  }
   ChoosePasses(b);
-  b.predicted_us = best * static_cast<double>(g_.groups * g_.n * g_.out.h) / (machine_.clock_ghz * 1000);
+  const double cycles = best * static_cast<double>(g_.groups * g_.n * g_.out.h) + staging_.cycles;
+  b.predicted_us = cycles / (machine_.clock_ghz * 1000);
   ChooseThreads(b);
   b.predicted_us = b.predicted_us / b.threads + machine_.call_us + (b.threads > 1 ? machine_.fork_join_us : 0);
   return b;
@@ -303,7 +316,12 @@ int MaxPixels(const jit::IsaInfo& isa, int oc_vecs) {
 
 Blocking ChooseBlocking(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine,
                         int threads, const TileChoice& tile) {
-  return Chooser(g, isa, machine, threads).Choose(tile);
+  const Staging staging = StagingFor(g, machine);
+  Blocking in_place = Chooser(g, isa, machine, threads, {}).Choose(tile);
+  if (!staging.used()) return in_place;
+  const Geometry copy = StagedGeometry(g, staging);
+  Blocking staged = Chooser(copy, isa, machine, threads, staging).Choose(tile);
+  return staged.predicted_us < in_place.predicted_us ? staged : in_place;
 }
 
 }  // namespace rafter::tile

@@ -9,6 +9,7 @@
 #include "jit/isa.h"
 #include "kernels/conv/tile/geometry.h"
 #include "kernels/conv/tile/spec.h"
+#include "kernels/conv/tile/staging.h"
 #include "kernels/conv/tile_choice.h"
 #include "kernels/inline_vector.h"
 #include "runtime/machine_model.h"
@@ -29,6 +30,7 @@ using ChannelRuns = InlineVector<ChannelRun, 8>;
 
 struct Blocking {
   ChannelRuns channels;
+  Staging staging;               // copies of inputs, unless they are read in place
   int px_cap = 0;                // upper limit for pixels per tile (aliasing), whatever the shape allows
   int64_t segments = 1;          // stretches per row (long rows only)
   int64_t units_per_chunk = 1;   // rows or stretches that one pass over the output channels covers

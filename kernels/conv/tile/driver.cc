@@ -1,6 +1,6 @@
 // kernels/conv/tile/driver.cc: executes a TilePlan: threads, loop nest, arguments of each kernel call.
 //
-//   for each chunk of rows            inputs of a chunk stay in L2
+//   for each chunk of rows            inputs of a chunk stay in L2; of some groups at a time, where they are staged
 //     for each channel tile           its weights stay in L1 or L2
 //       for each part of the rows     one item of work; threads share the items in this order
 //         for each pass               weights of some input channels; sums in between are parked
@@ -33,7 +33,12 @@ int64_t ChannelOffset(Layout layout, const Strides& s, int64_t c) {
 // One thread's work.
 class TileDriver {
  public:
-  TileDriver(const TilePlan& plan, const ConvCall& call) : plan_(plan), g_(plan.geometry_), call_(call) {
+  TileDriver(const TilePlan& plan, const ConvCall& call, int thread)
+      : plan_(plan),
+        g_(plan.geometry_),
+        call_(call),
+        src_(call.src),
+        stage_(reinterpret_cast<float*>(call.scratch) + thread * plan.blocking_.staging.floats()) {
     SetTensor();
   }
 
@@ -42,6 +47,9 @@ class TileDriver {
  private:
   void SetTensor();
   void SetChannelTile(int64_t index);
+  void Stage(int64_t chunk, int64_t bundle);
+  void PrefetchInputs(const float* from, int64_t pixels) const;
+  void PrefetchOutputs(const RowStep& step) const;
   void RunPasses(Range units, bool has_next_tile);
   void StartPrefetch(const float* weights, int64_t bytes);
   void ContinuePrefetch(int64_t tiles);
@@ -52,10 +60,14 @@ class TileDriver {
   const TilePlan& plan_;
   const Geometry& g_;
   const ConvCall& call_;
+  const float* src_;                              // first pixel of the tensor, where the kernels find it
+  float* const stage_;
+  int64_t staged_chunk_ = -1, staged_bundle_ = -1;  // what is in the stage
   int64_t tile_ = -1;                             // the current channel tile
   const ChannelPlan* channels_ = nullptr;
   int64_t src_channel_ = 0, dst_channel_ = 0;     // bytes, of the current channel tile
   int64_t residual_channel_[kMaxPostOps] = {};
+  int64_t last_unit_ = 0;  // end of the current item's rows
   Range blocks_;        // of input channels, of the current pass
   bool is_last_pass_ = true;
   // The weights that come after those in use: next_bytes_ of each panel (0: none, or all of them fetched).
@@ -89,7 +101,8 @@ void TileDriver::SetChannelTile(int64_t index) {
   args_.weights = call_.weights + panels.weights(group, vec);
   args_.bias = call_.weights + panels.bias(group, vec);
   args_.tail_mask = FirstLanes(run.tail_lanes);
-  src_channel_ = ChannelOffset(g_.src_layout, g_.src, group * g_.ic_g);
+  const int64_t staged = plan_.blocking_.staging.groups;
+  src_channel_ = ChannelOffset(g_.src_layout, g_.src, (staged > 0 ? group % staged : group) * g_.ic_g);
   dst_channel_ = ChannelOffset(g_.dst_layout, g_.dst, channel);
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {
     residual_channel_[op] = ChannelOffset(g_.dst_layout, g_.residuals[op], channel);
@@ -112,6 +125,7 @@ void TileDriver::RunUnit(int64_t unit, float* partial) {
     args_.partial = args_.load_partial + args_.store_partial > 0
                         ? partial + step.begin * pixel_floats : nullptr;
     if (next_bytes_ > 0) ContinuePrefetch(step.tiles);
+    if (plan_.prefetches_outputs_ && unit + 1 < last_unit_) PrefetchOutputs(step);
     step.kernel(&args_);
   }
 }
@@ -133,7 +147,7 @@ void TileDriver::SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t 
                              const TapRange& taps) {
   const int64_t in_y = y * g_.stride.h - g_.pad_top + taps.begin * g_.dilation.h;
   const int64_t in_x = x * g_.stride.w - g_.pad_left;
-  args_.src = Shift(call_.src, (n * g_.src.n + in_y * g_.src.h + in_x * g_.src.w) * kFloat +
+  args_.src = Shift(src_, (n * g_.src.n + in_y * g_.src.h + in_x * g_.src.w) * kFloat +
                                    src_channel_ + blocks_.begin * args_.src_block_step);
   args_.dst = Shift(call_.dst, (n * g_.dst.n + y * g_.dst.h + x * g_.dst.w) * kFloat + dst_channel_);
   args_.columns = step.columns;
@@ -150,14 +164,60 @@ void TileDriver::SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t 
   }
 }
 
+// Copies the inputs of a chunk's rows, for one bundle of groups, unless they are there already.
+void TileDriver::Stage(int64_t chunk, int64_t bundle) {
+  if (chunk == staged_chunk_ && bundle == staged_bundle_) return;
+  staged_chunk_ = chunk, staged_bundle_ = bundle;
+  const Staging& s = plan_.blocking_.staging;
+  const Range units = plan_.Chunk(chunk);
+  const int64_t first = units.begin / plan_.stretches_.count, last = (units.end - 1) / plan_.stretches_.count;
+  const int64_t n = first / g_.out.h, reach = (g_.kernel.h - 1) * g_.dilation.h;
+  const int64_t top = std::max<int64_t>(0, first % g_.out.h * g_.stride.h - g_.pad_top);
+  const int64_t bottom = std::min(g_.in.h, last % g_.out.h * g_.stride.h - g_.pad_top + reach + 1);
+  reorder::CopyArgs args;
+  args.src_row_bytes = plan_.source_.w * kFloat, args.dst_row_bytes = s.pixel * kFloat;
+  args.run_bytes = s.groups * g_.ic_g * kFloat;
+  const float* from = call_.src + n * plan_.source_.n + bundle * s.groups * g_.ic_g;
+  auto* copy = plan_.copy_->entry<reorder::CopyFunction>();
+  for (int64_t y = top, x = 0; y < bottom;) {
+    args.rows = std::min(kStageAhead, g_.in.w - x);
+    args.src = from + y * plan_.source_.h + x * plan_.source_.w, args.dst = stage_ + (y - top) * s.row + x * s.pixel;
+    x += args.rows;
+    if (x == g_.in.w) x = 0, ++y;
+    if (y < bottom) PrefetchInputs(from + y * plan_.source_.h + x * plan_.source_.w, g_.in.w - x);
+    copy(&args);
+  }
+  src_ = Shift(stage_, -top * s.row * kFloat);
+}
+
+// The next pixels to be copied: they lie on pages of their own, which no prefetcher of the CPU follows.
+void TileDriver::PrefetchInputs(const float* from, int64_t pixels) const {
+  const Staging& s = plan_.blocking_.staging;
+  for (int64_t px = 0; px < std::min(kStageAhead, pixels); ++px) {
+    for (int64_t c = 0; c < s.groups * g_.ic_g; c += kLineFloats) __builtin_prefetch(from + px * plan_.source_.w + c);
+  }
+}
+
+// The lines that the next row's outputs of these tiles go to, for the same reason: stores wait for them otherwise.
+void TileDriver::PrefetchOutputs(const RowStep& step) const {
+  const int64_t channels = std::min(channels_->run.oc_vecs * plan_.panels_.lanes, g_.oc_g);
+  const float* row = Shift(args_.dst, g_.dst.h * kFloat);
+  for (int64_t px = 0; px < step.px * step.tiles; ++px) {
+    const float* pixel = Shift(row, px * args_.dst_px);
+    for (int64_t c = 0; c < channels; c += kLineFloats) __builtin_prefetch(Shift(pixel, c * kFloat), 1);
+  }
+}
+
 void TileDriver::RunItem(int64_t item) {
   const Blocking& b = plan_.blocking_;
   const int64_t tiles = g_.groups * plan_.channel_tiles_;
-  const int64_t tile = item / b.parts % tiles, first = item / b.parts / tiles * b.units_per_chunk;
+  const int64_t tile = item / b.parts % tiles, chunk = item / b.parts / tiles;
+  if (b.staging.used()) Stage(chunk, tile / (plan_.channel_tiles_ * b.staging.groups));
   if (tile != tile_) SetChannelTile(tile);
   tile_ = tile;
-  const Range part = SplitRange(std::min(b.units_per_chunk, plan_.units() - first), b.parts, item % b.parts);
-  RunPasses({first + part.begin, first + part.end}, tile + 1 < tiles);
+  const Range units = plan_.Chunk(chunk);
+  const Range part = SplitRange(units.end - units.begin, b.parts, item % b.parts);
+  RunPasses({units.begin + part.begin, units.begin + part.end}, tile + 1 < tiles);
   if (args_.stream) _mm_sfence();  // streamed stores are not ordered with what the thread does next
 }
 
@@ -181,6 +241,7 @@ void TileDriver::RunPasses(Range units, bool has_next_tile) {
     } else {
       StartPrefetch(weights, 0);
     }
+    last_unit_ = is_last_pass_ ? units.end : 0;
     for (int64_t unit = units.begin; unit < units.end; ++unit) {
       RunUnit(unit, partial + (unit - units.begin) * unit_floats);
     }
@@ -215,22 +276,34 @@ void TileDriver::ContinuePrefetch(int64_t tiles) {
   prefetched_bytes_ += lines * kLineBytes;
 }
 
+int64_t TilePlan::chunks() const {
+  if (!blocking_.staging.used()) return CeilDiv(units(), blocking_.units_per_chunk);
+  return geometry_.n * CeilDiv(geometry_.out.h * stretches_.count, blocking_.units_per_chunk);
+}
+
+Range TilePlan::Chunk(int64_t index) const {
+  const int64_t size = blocking_.units_per_chunk;
+  if (!blocking_.staging.used()) return {index * size, std::min((index + 1) * size, units())};
+  const int64_t image = geometry_.out.h * stretches_.count, chunks = CeilDiv(image, size);
+  const int64_t begin = index / chunks * image;
+  return {begin + index % chunks * size, begin + std::min((index % chunks + 1) * size, image)};
+}
+
 int64_t TilePlan::work_items() const {
-  const int64_t chunks = (units() + blocking_.units_per_chunk - 1) / blocking_.units_per_chunk;
-  return chunks * geometry_.groups * channel_tiles_ * blocking_.parts;
+  return chunks() * geometry_.groups * channel_tiles_ * blocking_.parts;
 }
 
 void TilePlan::Run(const ConvCall& call) const noexcept {
   const int64_t items = work_items();
   const int threads = std::min(call.threads, blocking_.threads);
   if (threads == 1) {
-    TileDriver driver(*this, call);
+    TileDriver driver(*this, call, 0);
     for (int64_t item = 0; item < items; ++item) driver.RunItem(item);
     return;
   }
   WorkShares shares(items, threads);
   RunOnThreads(*call.pool, threads, [&](int thread, int) {
-    TileDriver driver(*this, call);
+    TileDriver driver(*this, call, thread);
     for (;;) {
       const Range range = shares.Take(thread);
       if (range.begin == range.end) return;

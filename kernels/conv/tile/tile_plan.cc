@@ -29,7 +29,8 @@ bool ColumnsJoin(const Geometry& g) {
 
 TilePlan::TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, Isa isa)
     : algorithm_(algorithm),
-      geometry_(std::move(geometry)),
+      geometry_(blocking.staging.used() ? StagedGeometry(geometry, blocking.staging) : geometry),
+      source_(geometry.src),
       isa_(isa),
       panels_(LayOutPanels(geometry_, jit::GetIsaInfo(isa).vec_lanes())),
       blocking_(std::move(blocking)) {}
@@ -48,7 +49,11 @@ Result<std::unique_ptr<ConvPlan>> TilePlan::Make(const char* algorithm, Geometry
   plan->ShapeSums();
   if (Status status = plan->CutStretches(); !status.ok()) return status;
   if (Status status = plan->CompileKernels(); !status.ok()) return status;
+  if (Status status = plan->GetCopy(); !status.ok()) return status;
   plan->CopyScales();
+  const Geometry& g = plan->geometry_;
+  plan->prefetches_outputs_ = g.groups > 1 && g.dst_layout == Layout::kNhwc && g.dst.w >= kFarPixels * g.oc_g &&
+                              !plan->blocking_.streams;
   return std::unique_ptr<ConvPlan>(std::move(plan));
 }
 
@@ -72,6 +77,16 @@ Status TilePlan::CutStretches() {
   if (s.head + s.tail > kMaxEndStretches) {
     return Status::Unsupported("padding covers too many stretches of the row");
   }
+  return {};
+}
+
+// Copies pixels of the groups that are staged together.
+Status TilePlan::GetCopy() {
+  const Staging& s = blocking_.staging;
+  if (!s.used()) return {};
+  Result<jit::KernelPtr> made = reorder::GetCopyKernel(reorder::SpecOfRun(isa_, s.groups * geometry_.ic_g, false));
+  if (!made.ok()) return made.status();
+  copy_ = std::move(made).value();
   return {};
 }
 
@@ -246,6 +261,10 @@ std::string TilePlan::Describe() const {
        std::to_string(geometry_.n * geometry_.out.h * stretches_.count));
   line("threads: " + std::to_string(blocking_.threads) + ", which share " + std::to_string(work_items()) +
        " items of work (chunks of rows x channel tiles x " + std::to_string(blocking_.parts) + ")");
+  if (const Staging& s = blocking_.staging; s.used()) {
+    line("inputs: copied first, " + std::to_string(s.in_rows) + " rows of " + std::to_string(s.groups) +
+         " groups at a time, " + std::to_string(s.floats() * kFloat) + " bytes");
+  }
   std::vector<std::string> names;
   for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
   std::sort(names.begin(), names.end());

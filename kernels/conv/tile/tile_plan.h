@@ -16,6 +16,9 @@
 #include "kernels/conv/tile/pack.h"
 #include "kernels/conv/tile/row_program.h"
 #include "kernels/conv/tile/spec.h"
+#include "kernels/reorder/copy_kernel.h"
+#include "kernels/sizes.h"
+#include "runtime/parallel.h"
 
 namespace rafter::tile {
 
@@ -73,6 +76,9 @@ class TilePlan final : public ConvPlan {
   const std::string& kernel_name() const noexcept override { return main_kernel_->name(); }
   Isa isa() const noexcept override { return isa_; }
   int threads() const noexcept override { return blocking_.threads; }
+  size_t scratch_bytes() const noexcept override {
+    return static_cast<size_t>(blocking_.staging.floats() * kFloat * blocking_.threads);
+  }
   PackedHeader packed_header() const noexcept override { return PanelHeader(geometry_, panels_); }
   void Pack(const float* oihw, const float* bias, float* payload) const noexcept override {
     PackPanels(geometry_, panels_, oihw, bias, payload);
@@ -85,9 +91,13 @@ class TilePlan final : public ConvPlan {
 
   TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, Isa isa);
   bool StoresWholeLines() const;
+  // Rows or stretches that one pass over the output channels covers; staged ones are of one image.
+  int64_t chunks() const;
+  Range Chunk(int64_t index) const;
   int64_t units() const { return geometry_.n * geometry_.out.h * stretches_.count; }
   int64_t work_items() const;
   Status CompileKernels();
+  Status GetCopy();
   Status CutStretches();
   Status MakeRows(ChannelPlan& channels);
   Status MakeSteps(const TileSpec& spec, RowSteps& rows);
@@ -100,7 +110,8 @@ class TilePlan final : public ConvPlan {
   void CopyScales();
 
   const char* algorithm_;
-  const Geometry geometry_;
+  const Geometry geometry_;  // as the kernels see it: staged
+  const Strides source_;     // of the inputs that are staged, or of the geometry
   const Isa isa_;
   PanelLayout panels_;
   Blocking blocking_;
@@ -112,8 +123,10 @@ class TilePlan final : public ConvPlan {
   InlineVector<TileSpec, 8> specs_;      // of kernels_
   std::vector<float> post_params_;       // alpha, beta per post-op
   std::vector<std::vector<float>> scales_;  // per post-op: [group][panel][lane]
+  jit::KernelPtr copy_;                  // to the stage
   const jit::CompiledKernel* main_kernel_ = nullptr;  // does most of the work
   bool main_is_edge_ = false;
+  bool prefetches_outputs_ = false;      // pixels of outputs lie far apart
 };
 
 // What the algorithm offers for this geometry, with a draft of its plan; `isa` must be a vector ISA.

@@ -34,6 +34,19 @@ inline constexpr double kInputCost = 4;
 inline constexpr int64_t kStridedAliasBytes = 2048;
 inline constexpr double kStridedLineCycles = 7;
 
+// Inputs of groups lie far apart where pixels are this many times as long as what a group uses of them.
+inline constexpr int64_t kFarPixels = 4;
+// Copies to a stage take runs of at least this many bytes per pixel, prefetched kStageAhead pixels ahead. Zen 3, pixels
+// 4 KB apart, 12.8 MB: runs of 128 bytes 4.5 to 7.6 ms, of 256 2.1 to 3.3 ms, of 512 1.9 to 3.9 ms, the lower ones with
+// prefetch.
+inline constexpr int64_t kStageRunBytes = 256, kStageAhead = 8;
+// … and fill at most this share of L2. 32 groups of 32 channels 3x3 stride 2 at 56x56: 9 rows (161 KB) 9.9 ms, 15 rows
+// 10.4 ms.
+inline constexpr double kStageL2Share = 0.5;
+// Cycles per line that is copied, and per line that is read in place from beyond L2. 32 groups of 32 channels as above
+// in place: 58 per line and tap; of 64 channels at 28x28: 17 to 25.
+inline constexpr double kStageLineCycles = 35, kFarLineCycles = 35;
+
 // Outputs above this share of L3 are stored past the caches: the next layer would not find them, and nothing is read
 // from memory only to be overwritten. Zen 3, AVX2, 3 to 64 channels 3x3, 1 and 2 threads: at 300x300 (23 MB) 1.43x and
 // 1.56x, at 224x224 (13 MB) 1.29x and 1.62x; 1x1 32 to 64 at 256x256 (17 MB) 1.25x and 1.45x. It pays from 2 MB on when
