@@ -2,12 +2,14 @@
 // NaN, infinity and huge values spread.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/inline_threads.h"
@@ -96,6 +98,65 @@ TEST(Winograd, OneDimensionAndGroups) {
             ASSERT_TRUE(ConvTester(desc).Algorithm(tile).Data(DataKind::kReal).Threads(2).Run())
                 << tile << " " << LayoutName(layout) << " groups " << groups;
           }
+        }
+      }
+    }
+  });
+}
+
+// Caches so small that inputs and outputs are prefetched while products are computed.
+class ScopedSmallL2 {
+ public:
+  ScopedSmallL2() : original_(CurrentMachineModel()) {
+    MachineModel model = original_;
+    model.l2_bytes = 4096;
+    SetMachineModel(model);
+  }
+  ~ScopedSmallL2() { SetMachineModel(original_); }
+
+ private:
+  const MachineModel original_;
+};
+
+TEST(Winograd, PrefetchesWithinTheTensorsAndChangesNothing) {
+  ForEachIsa([](Isa) {
+    for (const auto& [groups, ic_g, oc_g] : {std::array<int64_t, 3>{1, 16, 40}, {1, 20, 17}, {6, 16, 16}}) {
+      for (const Size2 kernel : {Size2{1, 3}, Size2{3, 1}, Size2{3, 3}}) {
+        ConvDesc desc = Desc(groups * ic_g, groups * oc_g, {13, 22}, Layout::kNhwc, Layout::kNhwc);
+        desc.groups = groups, desc.n = 2, desc.kernel = kernel;
+        for (const char* tile : {"winograd_f4", "winograd_f2"}) {
+          ConvTester usual(desc);
+          ASSERT_TRUE(usual.Algorithm(tile).Data(DataKind::kReal).Run()) << tile << " groups " << groups;
+          const ScopedSmallL2 small;
+          for (const int threads : {1, 3}) {
+            ConvTester ahead(desc);
+            ASSERT_TRUE(ahead.Algorithm(tile).Data(DataKind::kReal).Threads(threads).Run()) << tile << " " << groups;
+            EXPECT_TRUE(SameBits(usual.output(), ahead.output())) << tile << " groups " << groups;
+          }
+        }
+      }
+    }
+  });
+}
+
+// Groups of few channels whose transforms take several at a time, as long as there are enough for the threads: the same
+// bits for any number of them, in slices, with post-ops.
+TEST(Winograd, GroupsSideBySide) {
+  ForEachIsa([](Isa) {
+    for (const auto& [groups, ic_g, oc_g] :
+         {std::array<int64_t, 3>{4, 16, 32}, {12, 16, 16}, {5, 48, 16}, {32, 16, 24}}) {
+      ConvDesc desc = Desc(groups * ic_g, groups * oc_g, {9, 14}, Layout::kNhwc, Layout::kNhwc);
+      desc.groups = groups, desc.n = 2;
+      desc.src.strides = Strides{9 * 14 * (desc.ic + 16), 1, 14 * (desc.ic + 16), desc.ic + 16};
+      desc.post_ops = {PostOp::ChannelScale(std::vector<float>(static_cast<size_t>(desc.oc), 0.5f)),
+                       PostOp::ResidualAdd(), PostOp::Relu()};
+      for (const char* tile : kTiles) {
+        ConvTester one(desc);
+        ASSERT_TRUE(one.Algorithm(tile).Data(DataKind::kReal).Run()) << tile << " groups " << groups;
+        for (const int threads : {2, 3}) {
+          ConvTester several(desc);
+          ASSERT_TRUE(several.Algorithm(tile).Data(DataKind::kReal).Threads(threads).Run()) << tile << " " << groups;
+          EXPECT_TRUE(SameBits(one.output(), several.output())) << tile << " groups " << groups;
         }
       }
     }

@@ -20,6 +20,7 @@ class Chooser {
   Blocking Choose();
 
  private:
+  int64_t ChooseGroups() const;
   void ChooseBlocks(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
   Split SplitOfBlocks(const Blocking& b) const;
@@ -95,11 +96,28 @@ double Chooser::Cycles(const Blocking& b) const {
   return static_cast<double>(layout_.groups) * (static_cast<double>(b.blocks) * block + TransformCycles());
 }
 
+// NHWC: a group of few channels uses a part of each pixel only, and pixels lie far apart. Several groups that lie
+// together are read and written in one go, as long as enough is left to share among threads.
+int64_t Chooser::ChooseGroups() const {
+  const ConvDesc& d = problem_.desc;
+  if (d.src.layout != Layout::kNhwc || d.dst.layout != Layout::kNhwc) return 1;
+  if (layout_.ic_g % layout_.lanes != 0 || layout_.oc_g % layout_.lanes != 0) return 1;
+  int64_t groups = 1;
+  for (int64_t more = 1; more <= layout_.groups && groups * layout_.ic_g * kFloat < kRunBytes; ++more) {
+    if (layout_.groups % more != 0) continue;
+    if (threads_ > 1 && layout_.groups / more < kLeastItems * threads_) break;
+    groups = more;
+  }
+  return groups;
+}
+
 void Chooser::ChooseBlocks(Blocking& b) const {
+  b.groups = ChooseGroups();
   const double tile_bytes = g_.shape.positions() * static_cast<double>(kFloat) *
-                            static_cast<double>(layout_.ic_g + layout_.vecs * layout_.lanes);
-  int64_t most = std::clamp(static_cast<int64_t>(static_cast<double>(machine_.l2_bytes) * kL2Share / tile_bytes),
-                            kLeastTiles, kMostTiles);
+                            static_cast<double>(b.groups * (layout_.ic_g + layout_.vecs * layout_.lanes));
+  const auto l2 = static_cast<double>(machine_.l2_bytes);
+  const double share = weights_ <= l2 * kFewWeightsL2Share ? kFewWeightsShare : kL2Share;
+  int64_t most = std::clamp(static_cast<int64_t>(l2 * share / tile_bytes), kLeastTiles, kMostTiles);
   if (!StaysInL3(weights_)) most = kMostTiles;
   b.prefetches_weights = weights_ > static_cast<double>(machine_.l2_bytes) * kPrefetchL2Share;
   // Rows of NCHW are transposed whole where they fit.
@@ -122,8 +140,8 @@ void Chooser::ChooseThreads(Blocking& b) const {
   const double us = b.predicted_us;
   if (!machine_.TeamPays(us, threads_)) return;
   b.threads = threads_;
-  const int64_t items = b.blocks * layout_.groups;
-  if (items >= 4 * threads_ || items % threads_ == 0) return;
+  const int64_t items = b.blocks * (layout_.groups / b.groups);
+  if (items >= kLeastItems * threads_ || items % threads_ == 0) return;
   const int64_t blocks = CeilDiv(CeilDiv(items, threads_) * threads_, layout_.groups);
   if (blocks <= b.units && StaysInL3(weights_) && g_.tiles / blocks >= kLeastTilesPerThread) {
     b.blocks = blocks;

@@ -42,6 +42,7 @@ struct Blocking {
   int64_t grain = 1, units = 0;
   int64_t blocks = 1;           // of units, nearly equal
   int64_t max_tiles = 0;        // of a block
+  int64_t groups = 1;           // of channels, whose V and M lie side by side in a block; a divisor of all
   Split split = Split::kBlocks;
   bool prefetches_weights = false;
   int threads = 1;

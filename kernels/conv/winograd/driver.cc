@@ -1,9 +1,10 @@
 // kernels/conv/winograd/driver.cc: executes a WinogradPlan.
 //
-//   for each group
+//   for each group, or bundle of groups of few channels
 //     for each block of tiles               V and M of a block stay in L2, as a rule
 //       input transform                     src -> V[position][tile][input channel]
-//       product, position by position       V -> M[position][tile][output channel]; weights are read front to back
+//       product, position by position       V -> M[position][tile][output channel]; weights are read front to back;
+//                                           meanwhile the next inputs and the block's outputs are prefetched
 //       output transform                    M -> dst
 //
 // Threads take whole blocks, or, where there are few tiles, share a block: its panels of output channels, and, where
@@ -33,27 +34,79 @@ void Worker::TransformInputs(Range block, Range mine) {
 }
 
 void Worker::Multiply(int64_t tiles, Range vecs) {
+  for (int64_t i = 0; i < plan_.blocking_.groups; ++i) MultiplyGroup(i, tiles, vecs);
+}
+
+// Group `index` of those that lie side by side in V and M.
+void Worker::MultiplyGroup(int64_t index, int64_t tiles, Range vecs) {
   const PackLayout& layout = plan_.layout_;
   for (size_t r = 0; r < layout.runs.size(); ++r) {
     const PanelRun& run = layout.runs[r];
     const int64_t begin = std::max<int64_t>(vecs.begin - run.first_vec, 0) / run.vecs;
     const int64_t end = std::min(vecs.end - run.first_vec, run.panels * run.vecs) / run.vecs;
     if (begin >= end) continue;
-    const ProductCut& cut = plan_.Cut(r, tiles);
-    const int64_t panel = layout.ic_g * run.vecs * lanes_;
-    ProductArgs args;
-    args.v = buffers_.v;
-    args.u = call_.weights + layout.weights(group_, run.first_vec) + begin * panel;
-    args.m = buffers_.m + (run.first_vec + begin * run.vecs) * lanes_;
-    args.positions = shape_.positions();
-    args.panels = end - begin;
-    args.wide = cut.wide, args.narrow = cut.narrow;
-    args.k_by_4 = layout.ic_g / 4, args.k_rest = layout.ic_g % 4;
-    args.v_row = plan_.v_rows_.tile * kFloat, args.v_plane = plan_.v_rows_.position * kFloat;
-    args.m_row = plan_.m_rows_.tile * kFloat, args.m_plane = plan_.m_rows_.position * kFloat;
-    args.u_panel = panel * kFloat;
-    args.u_skip = (run.panels - (end - begin)) * panel * kFloat;
-    cut.kernel(&args);
+    ProductArgs args = ArgsOf(r, index, tiles, {begin, end});
+    plan_.Cut(r, tiles).kernel(&args);
+  }
+}
+
+// For all positions of some panels of a run.
+ProductArgs Worker::ArgsOf(size_t r, int64_t index, int64_t tiles, Range panels) const {
+  const PackLayout& layout = plan_.layout_;
+  const PanelRun& run = layout.runs[r];
+  const ProductCut& cut = plan_.Cut(r, tiles);
+  const int64_t panel = layout.ic_g * run.vecs * lanes_, count = panels.end - panels.begin;
+  ProductArgs args;
+  args.v = buffers_.v + index * layout.ic_g;
+  args.u = call_.weights + layout.weights(group_ + index, run.first_vec) + panels.begin * panel;
+  args.m = buffers_.m + (index * layout.vecs + run.first_vec + panels.begin * run.vecs) * lanes_;
+  args.positions = shape_.positions();
+  args.panels = count;
+  args.wide = cut.wide, args.narrow = cut.narrow;
+  args.k_by_4 = layout.ic_g / 4, args.k_rest = layout.ic_g % 4;
+  args.v_row = plan_.v_rows_.tile * kFloat, args.v_plane = plan_.v_rows_.position * kFloat;
+  args.m_row = plan_.m_rows_.tile * kFloat, args.m_plane = plan_.m_rows_.position * kFloat;
+  args.u_panel = panel * kFloat;
+  args.u_skip = (run.panels - count) * panel * kFloat;
+  return args;
+}
+
+TileRun Worker::OneTile(int64_t tile) const {
+  const int64_t per_row = geometry_.tiles_w, per_image = geometry_.tiles_h * per_row;
+  return {tile / per_image, tile % per_image / per_row, tile % per_row, 1, 0};
+}
+
+// The products compute and the transforms wait for memory: position by position a share of what they will touch is
+// prefetched into L2.
+void Worker::MultiplyAhead(Range block, Range next, int64_t next_group) {
+  const PackLayout& layout = plan_.layout_;
+  const int64_t tiles = block.end - block.begin;
+  const int runs = static_cast<int>(layout.runs.size()), positions = static_cast<int>(shape_.positions());
+  const int steps = static_cast<int>(plan_.blocking_.groups) * runs;
+  for (int step = 0; step < steps; ++step) {
+    const auto r = static_cast<size_t>(step % runs);
+    const PanelRun& run = layout.runs[r];
+    ProductArgs args = ArgsOf(r, step / runs, tiles, {0, run.panels});
+    for (int position = 0; position < positions; ++position) {
+      args.positions = 1;
+      plan_.Cut(r, tiles).kernel(&args);  // leaves v and m at the next position
+      args.u += run.panels * args.u_panel / kFloat;
+      PrefetchShare(block, next, next_group, steps * positions, step * positions + position);
+    }
+  }
+}
+
+void Worker::PrefetchShare(Range block, Range next, int64_t next_group, int shares, int share) const {
+  const auto spread = [&](Range tiles) {  // also where there are fewer tiles than shares
+    const int64_t count = tiles.end - tiles.begin;
+    return Range{count * share / shares, count * (share + 1) / shares};
+  };
+  const Range outputs = spread(block), inputs = spread(next);
+  const Range vecs{0, plan_.blocking_.groups * plan_.layout_.oc_g / lanes_};
+  for (int64_t i = outputs.begin; i < outputs.end; ++i) PrefetchOutputs(OneTile(block.begin + i), 0, vecs);
+  for (int64_t i = inputs.begin; i < inputs.end; ++i) {
+    const TileRun run = OneTile(next.begin + i);
+    PrefetchInputs(next_group, run, i == 0 || run.x == 0);
   }
 }
 
@@ -90,16 +143,24 @@ void WinogradPlan::Run(const ConvCall& call) const noexcept {
 }
 
 void WinogradPlan::RunBlocks(const ConvCall& call, int threads) const {
-  WorkShares shares(layout_.groups * blocking_.blocks, threads);
+  const int64_t groups = blocking_.groups;
+  WorkShares shares(layout_.groups / groups * blocking_.blocks, threads);
   RunOnThreads(*call.pool, threads, [&](int thread, int) {
     Worker worker(*this, call, BuffersOf(call, thread));
     for (Range items = shares.Take(thread); items.begin < items.end; items = shares.Take(thread)) {
       for (int64_t item = items.begin; item < items.end; ++item) {
         const Range block = blocking_.Tiles(item % blocking_.blocks);
-        worker.SetGroup(item / blocking_.blocks);
+        worker.SetGroup(item / blocking_.blocks * groups);
         worker.TransformInputs(block, block);
-        worker.Multiply(block.end - block.begin, {0, layout_.vecs});
-        worker.TransformOutputs(block, {0, layout_.vecs});
+        if (prefetches_) {
+          const bool last = item + 1 == items.end;
+          const int64_t next = last ? item : item + 1;
+          worker.MultiplyAhead(block, last ? Range{} : blocking_.Tiles(next % blocking_.blocks),
+                               next / blocking_.blocks * groups);
+        } else {
+          worker.Multiply(block.end - block.begin, {0, layout_.vecs});
+        }
+        worker.TransformOutputs(block, {0, groups * layout_.vecs});
       }
     }
   });

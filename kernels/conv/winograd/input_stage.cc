@@ -27,12 +27,29 @@ Range Worker::InsideTiles(const TileRun& run) const {
   return inside;
 }
 
+// The inputs of a tile, less the columns that it shares with the one before it, which comes first.
+void Worker::PrefetchInputs(int64_t group, const TileRun& run, bool is_first) const {
+  const ConvDesc& d = problem_.desc;
+  const Strides& s = problem_.src;
+  const int64_t y = run.y * shape_.out_h() - d.pad.top, x = run.x * shape_.out_w() - d.pad.left;
+  const int64_t shared = is_first ? 0 : shape_.in_w() - shape_.out_w();
+  const int64_t y_end = std::min<int64_t>(d.in.h, y + shape_.in_h()), x_end = std::min(d.in.w, x + shape_.in_w());
+  const int64_t channels = plan_.blocking_.groups * problem_.ic_g;
+  const float* image = call_.src + run.n * s.n + group * problem_.ic_g;
+  for (int64_t row = std::max<int64_t>(y, 0); row < y_end; ++row) {
+    for (int64_t px = std::max<int64_t>(x + shared, 0); px < x_end; ++px) {
+      const float* pixel = image + row * s.h + px * s.w;
+      for (int64_t c = 0; c < channels; c += kLineFloats) __builtin_prefetch(pixel + c, 0, 2);
+    }
+  }
+}
+
 // NHWC: a tile after the other, all channels.
 void Worker::TransformPixels(const TileRun& run) {
   const ConvDesc& d = problem_.desc;
   const Strides& s = problem_.src;
-  const int64_t channels = problem_.ic_g, rest = channels % lanes_;
-  const float* image = call_.src + run.n * s.n + group_ * channels;
+  const int64_t channels = plan_.blocking_.groups * problem_.ic_g, rest = channels % lanes_;
+  const float* image = call_.src + run.n * s.n + group_ * problem_.ic_g;
   const int64_t y = run.y * shape_.out_h() - d.pad.top;
   InputArgs args;
   args.v_plane = plan_.v_rows_.position * kFloat;

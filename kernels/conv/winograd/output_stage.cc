@@ -26,7 +26,7 @@ void Worker::SetChannels(OutputArgs& args, int64_t vec) const {
   args.m_plane = plan_.m_rows_.position * kFloat;
   args.m_column = shape_.in_h() * args.m_plane;
   args.post_params = plan_.post_params_.data();
-  args.tail_mask = FirstLanes(std::min<int64_t>(lanes_, layout.oc_g - vec * lanes_));
+  args.tail_mask = FirstLanes(std::clamp<int64_t>(layout.oc_g - vec * lanes_, 0, lanes_));
   for (size_t op = 0; op < plan_.scales_.size(); ++op) {
     if (!plan_.scales_[op].empty()) args.scale[op] = plan_.scales_[op].data() + layout.bias(group_) + vec * lanes_;
   }
@@ -51,7 +51,7 @@ void Worker::PrefetchOutputs(const TileRun& run, int64_t tile, Range vecs) const
 // NHWC: a tile after the other, all vectors of channels.
 void Worker::StorePixels(const TileRun& run, Range vecs) {
   const Strides& s = problem_.dst;
-  const int64_t full = std::min(vecs.end, problem_.oc_g / lanes_);
+  const int64_t full = std::min(vecs.end, plan_.blocking_.groups * problem_.oc_g / lanes_);
   const int64_t y = run.y * shape_.out_h();
   OutputArgs args;
   args.dst_row = s.h * kFloat, args.dst_px = s.w * kFloat;
@@ -75,7 +75,7 @@ void Worker::StorePixels(const TileRun& run, Range vecs) {
     kernel(&args);
   };
   for (int64_t tile = 0; tile < run.count; ++tile) {
-    if (tile + 1 < run.count) PrefetchOutputs(run, tile + 1, {vecs.begin, full});
+    if (tile + 1 < run.count && !plan_.prefetches_) PrefetchOutputs(run, tile + 1, {vecs.begin, full});
     store(plan_.output_, tile, vecs.begin, full - vecs.begin);
     if (full < vecs.end) store(plan_.output_tail_, tile, full, 1);
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/conv/winograd/emitter.h"
+#include "kernels/conv/winograd/tuning.h"
 #include "kernels/conv/winograd/winograd.h"
 #include "kernels/sizes.h"
 
@@ -43,6 +44,11 @@ Result<std::unique_ptr<ConvPlan>> WinogradPlan::Make(const char* algorithm, cons
   std::unique_ptr<WinogradPlan> plan(new WinogradPlan(algorithm, problem, shape, context));
   if (Status status = plan->GetKernels(); !status.ok()) return status;
   plan->LayOutScratch();
+  const ConvDesc& d = problem.desc;
+  plan->prefetches_ = d.src.layout == Layout::kNhwc && d.dst.layout == Layout::kNhwc &&
+                      plan->blocking_.split == Split::kBlocks &&
+                      static_cast<double>(d.n * d.in.h * d.in.w * d.ic * kFloat) > kPrefetchL2s *
+                          static_cast<double>(context.machine->l2_bytes);
   plan->CopyPostOps();
   return std::unique_ptr<ConvPlan>(std::move(plan));
 }
@@ -64,7 +70,7 @@ Status WinogradPlan::GetKernels() {
   if (!by_vectors(problem_.desc.src.layout)) {
     input.scattered = true;
     if (Status status = Keep(input, input_scattered_); !status.ok()) return status;
-    zeros_.assign(static_cast<size_t>(problem_.ic_g), 0.0f);
+    zeros_.assign(static_cast<size_t>(blocking_.groups * problem_.ic_g), 0.0f);
   }
   if (Status status = GetOutputKernels(); !status.ok()) return status;
   return GetTransposeKernels();
@@ -158,8 +164,11 @@ Status WinogradPlan::GetProductKernels() {
       const int64_t px = (tiles + parts - 1) / parts;
       ProductCut cut{tiles, parts - (px * parts - tiles), px * parts - tiles, nullptr};
       ProductSpec spec{isa_.isa, static_cast<uint8_t>(px), static_cast<uint8_t>(run.vecs),
-                       static_cast<uint8_t>(sum_parts), 0};
-      if (b.prefetches_weights) {
+                       static_cast<uint8_t>(sum_parts), 0, 0};
+      const bool is_short = layout_.ic_g <= kMostBakedChannels && most <= kMostParkedTiles;
+      if (is_short && !b.prefetches_weights) {
+        spec.channels = static_cast<uint8_t>(layout_.ic_g);
+      } else if (b.prefetches_weights) {
         // Lines of the next panel per four input channels, spread over the register tiles of this one.
         const int64_t lines = run.vecs * isa_.vec_bytes * 4 / 64;
         spec.prefetches = static_cast<uint8_t>((lines + parts - 1) / parts);
@@ -181,8 +190,8 @@ const ProductCut& WinogradPlan::Cut(size_t run, int64_t tiles) const {
 void WinogradPlan::LayOutScratch() {
   const TileShape& shape = geometry_.shape;
   const int64_t tiles = std::max<int64_t>(blocking_.max_tiles, 1);
-  v_rows_ = LayOutRows(tiles, problem_.ic_g, layout_.lanes);
-  m_rows_ = LayOutRows(tiles, problem_.oc_g, layout_.lanes);
+  v_rows_ = LayOutRows(tiles, blocking_.groups * problem_.ic_g, layout_.lanes);
+  m_rows_ = LayOutRows(tiles, blocking_.groups * problem_.oc_g, layout_.lanes);
   v_floats_ = v_rows_.position * shape.positions();
   m_floats_ = m_rows_.position * shape.positions();
   const int64_t strip_px = (kStripTiles - 1) * shape.out_w() + shape.in_w();
@@ -222,7 +231,8 @@ std::string WinogradPlan::Describe() const {
   line(std::string("order of the sum: per product all input channels in order") +
        SumText(SumParts(layout_.ic_g)) + ", then the output transform");
   line("blocks: " + number(blocking_.blocks) + " of at most " + number(blocking_.max_tiles) + " tiles, " +
-       number(geometry_.tiles) + " in all");
+       number(geometry_.tiles) + " in all" +
+       (blocking_.groups > 1 ? ", " + number(blocking_.groups) + " groups of channels at a time" : ""));
   for (const PanelRun& run : layout_.runs) {
     line("panels: " + number(run.panels) + " x " + number(run.vecs) + " vectors of " + number(layout_.lanes) +
          " output channels, at most " + number(MaxTiles(run.vecs, SumParts(layout_.ic_g), isa_)) +

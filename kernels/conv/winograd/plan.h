@@ -105,6 +105,7 @@ class WinogradPlan final : public ConvPlan {
   std::vector<std::vector<float>> scales_;  // per post-op, by group and vector as the bias
   std::vector<Strides> residuals_;          // per post-op
   std::vector<float> zeros_;                // the channels of a pixel in the padding
+  bool prefetches_ = false;                 // inputs and outputs come from beyond L2, while products are computed
   std::string kernel_name_;
 };
 

@@ -79,6 +79,7 @@ struct ProductSpec {
   Isa isa;
   uint8_t px, vecs, parts;
   uint8_t prefetches;  // lines per four input channels
+  uint8_t channels;    // input channels, written out without loops; 0: any number (k_by_4, k_rest)
 };
 
 inline constexpr int kParkedChannels = 8;
@@ -100,6 +101,7 @@ struct ProductArgs {
   int64_t panels_left, tiles_left, rests_left;
   const float* v_tile;
   float *m_panel, *m_tile;
+  int64_t v_step, m_step;  // between register tiles
 };
 using ProductFunction = void(ProductArgs*);
 

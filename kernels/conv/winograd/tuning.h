@@ -21,11 +21,23 @@ inline constexpr int64_t kMostParkedChannels = 19;
 // … in tiles of so many tiles at most: rows of V and of M need general registers at the same time.
 inline constexpr int kMostParkedTiles = 8;
 
+// Up to so many, products are written out without a loop over the channels: sums of 16 channels take 48 cycles, less
+// than the counters and addresses of the loops around them.
+inline constexpr int64_t kMostBakedChannels = 32;
+
 // Share of L2 for V and M of a block. Beyond it they travel to L3 and back, which costs less than reading the weights
 // more often. 64@56, Zen 3 (L2 512 KB), times of direct's: 12 tiles 2.67, 25 2.66, 33 2.89, 49 2.95; 128@28: 12 tiles
 // 3.18, 16 3.16, 25 3.09 to 3.36, 49 2.84; 16@56 1.74, 1.76, -, 1.78.
 inline constexpr double kL2Share = 1.3;
 inline constexpr int64_t kLeastTiles = 12, kMostTiles = 64;
+
+// … where the weights fill at most kFewWeightsL2Share of L2 they may well be read more often: 32@112 3 to 4 % less time
+// than with 1.3.
+inline constexpr double kFewWeightsShare = 0.5, kFewWeightsL2Share = 0.25;
+
+// Bytes of a pixel that are read together: groups of fewer channels are transformed several at a time. Zen 3, groups of
+// 16 channels at 56x56, times of one group at a time: 128 bytes 1.04 to 1.16, 256 1.09 to 1.13, 512 1.14 to 1.44.
+inline constexpr int64_t kRunBytes = 512;
 
 // Weights of more than this share of L3 come from memory: blocks are as large as kMostTiles then (512@28, Zen 5,
 // blocks of 13 tiles 7126 us, of 49 4300).
@@ -59,6 +71,11 @@ inline constexpr double kProductCycles = 25, kAccumulatorCycles = 1.5;
 // What loads cost even where they hide behind FMAs, in cycles per pair of loads (as in the tile engine).
 inline constexpr double kLoadCost = 0.3;
 
+// Inputs of more than this many L2s are prefetched while the products of the block before are computed, and so are the
+// lines of the outputs.
+inline constexpr double kPrefetchL2s = 2;
+// Items of work per thread that make up for their different lengths.
+inline constexpr int64_t kLeastItems = 4;
 // Threads share the tiles and channels of a block where whole blocks would have fewer tiles than this.
 inline constexpr int64_t kLeastTilesPerThread = 10;
 // Threads that share the output channels of a block transform its inputs each for itself, where V fills at most this

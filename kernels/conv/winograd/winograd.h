@@ -15,6 +15,9 @@
 // the output transform. Padding is zeros that are found, not stored: tiles that reach into it get their inputs through
 // a table of pointers (NHWC) or a strip (NCHW, blocks).
 //
+// NHWC: groups of few channels are transformed several at a time, so that whole lines and pages are used while they are
+// at hand, and inputs and outputs beyond L2 are prefetched while products are computed.
+//
 // Order of the sum: per position one chain over the input channels (two, even and odd ones, up to 48 channels), then
 // the output transform. Tiles start at the image's first output, so bits depend on an output's place in the image,
 // but not on threads, batch or blocks.

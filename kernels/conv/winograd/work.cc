@@ -30,7 +30,7 @@ AlgorithmWork WorkOf(const ConvProblem& problem, const Geometry& g, const PackLa
   work.store_bytes = direct.dst_bytes;
   // Transformed inputs and products are each written once and read once.
   work.intermediate_bytes = 2 * tiles * groups * positions * (ic + oc) * sizeof(float);
-  work.block_bytes = static_cast<double>(blocking.max_tiles) * positions * (ic + oc) * sizeof(float);
+  work.block_bytes = static_cast<double>(blocking.max_tiles * blocking.groups) * positions * (ic + oc) * sizeof(float);
   return work;
 }
 

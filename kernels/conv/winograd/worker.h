@@ -22,18 +22,27 @@ class Worker {
  public:
   Worker(const WinogradPlan& plan, const ConvCall& call, const Buffers& buffers);
 
+  // The (first) group of channels.
   void SetGroup(int64_t group) { group_ = group; }
   // Input, product, output of `tiles` (of the whole problem) for the vectors of output channels [vecs).
   void TransformInputs(Range block, Range mine);
   void Multiply(int64_t tiles, Range vecs);
+  // The same for all vectors of a block, while what lies in memory comes nearer: the lines of the block's outputs, and
+  // the inputs of the next block (`next`, of next_group on; may be empty).
+  void MultiplyAhead(Range block, Range next, int64_t next_group);
   void TransformOutputs(Range block, Range vecs);
 
  private:
+  void MultiplyGroup(int64_t index, int64_t tiles, Range vecs);
+  ProductArgs ArgsOf(size_t run, int64_t index, int64_t tiles, Range panels) const;
+  TileRun OneTile(int64_t tile) const;
+  void PrefetchShare(Range block, Range next, int64_t next_group, int shares, int share) const;
   template <typename Visit>
   void ForEachRun(Range block, Range mine, int64_t longest, const Visit& visit) const;
 
   // --- input_stage.cc ---
   void TransformPixels(const TileRun& run);
+  void PrefetchInputs(int64_t group, const TileRun& run, bool is_first) const;
   void FindPixels(const float* image, int64_t y, int64_t x, InputArgs& args) const;
   void TransformVectors(const TileRun& run);
   void TransformStrip(const TileRun& run, int64_t channel);

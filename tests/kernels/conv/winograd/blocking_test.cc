@@ -55,6 +55,27 @@ TEST(Blocking, RowsOfNchwStayWhole) {
   EXPECT_EQ(p.blocking.grain, 14);
 }
 
+TEST(Blocking, SmallGroupsSideBySide) {
+  const auto groups_of = [](int64_t groups, int64_t channels, int threads, Layout layout = Layout::kNhwc) {
+    ConvDesc desc;
+    desc.groups = groups, desc.ic = desc.oc = groups * channels, desc.in = {28, 28}, desc.kernel = {3, 3};
+    desc.src.layout = desc.dst.layout = layout;
+    const ConvProblem problem = *Validate(desc);
+    const jit::IsaInfo& isa = jit::GetIsaInfo(Isa::kAvx2);
+    const TileShape shape{Axis::kFour, Axis::kFour};
+    const MachineModel machine;
+    const PlanContext context{.isa = Isa::kAvx2, .threads = threads, .machine = &machine};
+    return ChooseBlocking(problem, Geometry::Of(problem, shape), LayOut(problem, shape, isa), isa, context).groups;
+  };
+  EXPECT_EQ(groups_of(32, 16, 1), 8) << "runs of 512 bytes";
+  EXPECT_EQ(groups_of(32, 32, 1), 4);
+  EXPECT_EQ(groups_of(32, 128, 1), 1) << "long enough alone";
+  EXPECT_EQ(groups_of(32, 16, 2), 4) << "8 bundles for 2 threads";
+  EXPECT_EQ(groups_of(32, 20, 1), 1) << "a group ends within a vector";
+  EXPECT_EQ(groups_of(32, 16, 1, Layout::kNchw), 1) << "channels lie apart";
+  EXPECT_EQ(groups_of(7, 16, 1), 7);
+}
+
 TEST(Blocking, FewTilesAreSharedManyAreNot) {
   EXPECT_EQ(Plan(256, 14, 4).blocking.split, Split::kStages) << "V of 590 KB";
   EXPECT_EQ(Plan(128, 14, 2).blocking.split, Split::kChannels) << "V of 295 KB";
