@@ -218,6 +218,14 @@ TEST(Depthwise, LargeImages) {
   SetMachineModel(tiny);
   Sweep(DataKind::kInteger, true, 500);
   Sweep(DataKind::kSpecials, true, 300);
+  ForEachIsa([](Isa) {  // pixels that share sets, 2048 and 4096 bytes apart
+    for (const int64_t channels : {512, 1024}) {
+      for (const int64_t stride : {1, 2}) {
+        const ConvDesc desc = Layer(channels, {13, 6}, 3, stride, 1, Layout::kNhwc);
+        ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Threads(3).Run()) << channels << " / " << stride;
+      }
+    }
+  });
   SetMachineModel(original);
 }
 

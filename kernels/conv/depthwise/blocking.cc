@@ -102,6 +102,10 @@ bool CanStage(const Geometry& g) {
          g.rows.dilation() == 1 && aliases(g.src) && aliases(g.dst);
 }
 
+bool IsLarge(const Geometry& g, const MachineModel& machine) {
+  return IsDense(g) && g.image_bytes > kLargeL3Share * static_cast<double>(machine.l3_bytes);
+}
+
 // Between the inputs of neighbouring taps.
 int64_t ColumnBytes(const Geometry& g) { return g.columns.dilation() * g.src.column * kFloat; }
 
@@ -109,18 +113,18 @@ int64_t ColumnBytes(const Geometry& g) { return g.columns.dilation() * g.src.col
 bool RowsAlias(const Geometry& g) { return g.src.row * g.rows.dilation() * kFloat % kAliasBytes == 0; }
 
 // Whether rolling tiles are two vectors deep, which makes a whole line of each pixel (tuning.h).
-bool Pairs(const Geometry& g, const jit::IsaInfo& info) {
+bool Pairs(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
   const int64_t column = ColumnBytes(g);
   // Of the output rows in flight.
   const bool many_slots = CeilDiv(g.kh, g.rows.step()) > kPairAliasSlots;
   return IsDense(g) && !g.transposes && g.multiplier == 1 && g.oc % kBlock == 0 && 2 * info.vec_bytes == kLineBytes &&
          IsSmall(g) && column % (RowsAlias(g) && many_slots ? 2 * kPairBytes : kPairBytes) == 0 &&
-         ((column % kAliasBytes != 0 && g.image_bytes <= kMostPairedBytes) || !CanStage(g));
+         (column % kAliasBytes != 0 || IsLarge(g, machine) || !CanStage(g));
 }
 
 // Whether inputs and outputs go through a small buffer in which pixels lie a line further apart.
-bool Stages(const Geometry& g, const jit::IsaInfo& info) {
-  return g.transposes || (CanStage(g) && !Pairs(g, info));
+bool Stages(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
+  return g.transposes || (CanStage(g) && !Pairs(g, info, machine));
 }
 
 // Whether 8 neighbouring outputs always look at four neighbouring inputs that can be loaded at once.
@@ -150,9 +154,10 @@ int64_t StagedRows(const Geometry& g, int tile_rows, int64_t pixel) {
 // at a time, and all rows of a small image, or of one whose rows are copied before.
 int64_t MostRollingRows(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
   const bool small = g.image_bytes <= kSmallL2Share * static_cast<double>(machine.l2_bytes);
-  if (!IsDense(g) || Stages(g, info) || small) return kBlockedRollingRows;
+  if (!IsDense(g) || Stages(g, info, machine) || small) return kBlockedRollingRows;
   const bool strided = g.rows.step() > 1;
-  if (Pairs(g, info) && RowsAlias(g) && ColumnBytes(g) % (2 * kPairBytes) != 0)
+  if (CanStage(g) && IsLarge(g, machine)) return strided ? kStridedRollingRows : kFarPairRows;
+  if (Pairs(g, info, machine) && RowsAlias(g) && ColumnBytes(g) % (2 * kPairBytes) != 0)
     return strided ? kPairAliasRows : 2 * kPairAliasRows;
   return strided ? kStridedRollingRows : kDenseRollingRows;
 }
@@ -162,7 +167,7 @@ int64_t RollingRows(const Geometry& g, const jit::IsaInfo& info, const MachineMo
   if (!IsSmall(g)) return 0;
   const int64_t rows = g.rows.outputs(0);
   const bool many = rows > (g.rows.step() > 1 ? kFewAliasRows : 2 * kFewAliasRows);
-  if (!Stages(g, info) && !Pairs(g, info) && many && RowsAlias(g)) return 0;
+  if (!Stages(g, info, machine) && !Pairs(g, info, machine) && many && RowsAlias(g)) return 0;
   const int64_t most = MostRollingRows(g, info, machine);
   const int64_t block = CeilDiv(rows, CeilDiv(rows, most));
   if (CanRoll(g.rows, block)) return block;
@@ -176,10 +181,6 @@ int HeldColumns(const Geometry& g, int registers, int kept) {
   const int columns =
       std::min({kMaxColumns, registers - kept - taps - 1, registers - kept - jit::kPostOpTemps});
   return columns < kLeastHeldColumns ? 0 : columns;
-}
-
-bool IsLarge(const Geometry& g, const MachineModel& machine) {
-  return IsDense(g) && g.image_bytes > kLargeL3Share * static_cast<double>(machine.l3_bytes);
 }
 
 // Whether outputs should be stored past the caches, which takes whole vectors at aligned addresses.
@@ -197,17 +198,15 @@ bool ChooseHeld(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
                 ChannelBlocking& b) {
   b.rows = 1;
   b.columns[1] = HeldColumns(g, info.num_vecs, kept);
-  if (b.columns[1] == 0 || Stages(g, info) || (g.multiplier > 1 && IsDense(g))) return false;
+  if (b.columns[1] == 0 || Stages(g, info, machine) || (g.multiplier > 1 && IsDense(g))) return false;
   int64_t most = kHeldRows;
-  if (IsLarge(g, machine) && Streams(g, info.vec_bytes, machine)) {
+  if (IsLarge(g, machine)) {
+    if (!Streams(g, info.vec_bytes, machine) || (CanStage(g) && Pairs(g, info, machine))) return false;
     b.streams = true, b.prefetch = ChannelSpec::kNextTile;
     if (g.src.column == g.ic) b.ahead = kStreamAhead;
     const bool far = g.dst.column * kFloat % kFarStreamedBytes == 0;
     b.columns[1] = std::min(b.columns[1], far ? kMaxFarStreamedColumns : kMaxStreamedColumns);
     most = 1;
-  } else if (IsLarge(g, machine)) {
-    if (g.rows.step() == 1) return false;
-    b.prefetch = 2, most = kLargeHeldRows;
   } else if (info.num_vecs > kFewRegisters || g.taps() < kLeastHeldTaps ||
              g.columns.out() < kLeastHeldOutputs) {
     return false;
@@ -252,7 +251,7 @@ void ChooseTile(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
   b.tile_rows = RollingRows(g, info, machine);
   b.rolls = b.tile_rows > 0;
   if (b.rolls) {
-    b.pairs = Pairs(g, info);
+    b.pairs = Pairs(g, info, machine);
     b.rows = static_cast<int>(CeilDiv(g.kh, g.rows.step()));
     b.columns[b.rows] = MaxRollingColumns(registers, b.rows, b.depth());
     return;
@@ -318,7 +317,7 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
     kept = std::max(kept, std::popcount(run.flags & kKeep));
   }
   b.in_quarters = LoadsQuarters(g, lanes);
-  b.stages = Stages(g, info);
+  b.stages = Stages(g, info, machine);
   b.staged_channels = g.transposes ? kTransposedChannels : kStagedChannels;
   b.staged_pixel = g.transposes ? kTransposedChannels : kStagedPixel;
   ChooseTile(g, info, kept, machine, b);

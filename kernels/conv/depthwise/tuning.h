@@ -48,12 +48,12 @@ inline constexpr uint8_t kStreamAhead = 4;
 // 1033 with 4 (64@147 1063 and 1314, 9x1 32@202 739 and 1050).
 inline constexpr int kMaxStreamedColumns = 6, kMaxFarStreamedColumns = 4;
 inline constexpr int64_t kFarStreamedBytes = 1024;
-// Images of more bytes than this whose pixels share sets are staged instead of taken in pairs or past the caches:
-// 512@56 (12.8 MB, Zen 3) 4500 to 5900 us past the caches, 4000 in pairs, 2800 to 3300 staged; 512@74 8000 and 5900.
-inline constexpr double kMostPairedBytes = 8 << 20;
-// Output rows per block of large tensors with a stride whose outputs stay in the caches (100@150 1270 us, rolling
-// 1740). Without a stride they roll: 728@37 395 and 362, 100@150 6390 and 6030, 36@200 4570 and 3340.
-inline constexpr int64_t kLargeHeldRows = 32;
+// Large images whose pixels could be staged are taken in pairs, by so few rows: 512@56 (12.8 MB, Zen 3) 4500 to 5900 us
+// past the caches, 3000 staged, 1560 in pairs by 4 rows, 2460 by 10; 1024@56 6480 staged, 3880; stride 2 512@56 1340
+// with weights held, 360 in pairs by 6. But 1024@28 (6.4 MB) 529 staged, 550; 1024@20 250 and 280.
+inline constexpr int64_t kFarPairRows = 4;
+// Large tensors whose outputs stay in the caches roll, us held and rolling: 728@37 395 and 362, 36@200 4570 and 3340,
+// stride 2 144@112 471 and 291, 40@220 1045 and 746.
 
 // Output rows per block of rolling tiles in NHWC, where all channels of a tile are walked through
 // before the next one: 576@14 on Zen 3, AVX2: 14 rows 33.0 us, 7 rows 30.9; 511@10 25.5 with 5 rows, 21.1 with 10.

@@ -172,6 +172,8 @@ TEST(DepthwiseBlocking, BlocksOfRollingRows) {
   EXPECT_EQ(rows(144, 56, 3, 2), 6);
   EXPECT_EQ(rows(128, 56, 3, 2), 2 * 2) << "rows share their sets: few of them, in pairs of vectors";
   EXPECT_EQ(rows(128, 56, 2, 1), 4 * 2);
+  EXPECT_EQ(rows(512, 56, 3, 1), 4 * 2) << "a large image: not staged";
+  EXPECT_EQ(rows(512, 56, 3, 2), 6 * 2);
   EXPECT_EQ(rows(128, 56, 3, 1), 0) << "… and too many rows in flight";
 }
 
