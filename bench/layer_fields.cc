@@ -29,7 +29,7 @@ Result<Fields> Fields::Parse(std::string_view text) {
     while (end < text.size() && is_digit(text[end])) ++end;
     const std::string name(text.substr(at, digits - at));
     const std::optional<int64_t> value = ReadNumber(text.substr(digits, end - digits));
-    if (name.empty() || !value) return Wrong("names and whole numbers such as mb1ic64ih56kh3");
+    if (name.empty() || !value) return Wrong("names and whole numbers up to 2^31, such as mb1ic64ih56kh3");
     if (!fields.values_.emplace(name, *value).second) {
       return Status::InvalidArgument("'" + name + "' is there twice");
     }

@@ -288,6 +288,33 @@ Result<OpCase> ParseOp(std::string_view text) {
   return op;
 }
 
+namespace {
+
+// Makes a plan and drops it.
+struct PlanOnce {
+  static constexpr int64_t kMostFactors = 1 << 24;  // beyond, the run itself finds out
+
+  Status operator()(EltwiseDesc desc) const {
+    if (desc.c > kMostFactors) return {};
+    for (EltwiseOp& op : desc.ops) {
+      if (op.kind != EltwiseKind::kPrelu && op.kind != EltwiseKind::kChannelLinear) continue;
+      op.scale.assign(static_cast<size_t>(desc.c), 1.0f);
+      if (op.kind == EltwiseKind::kChannelLinear) op.shift = op.scale;
+    }
+    return Eltwise::Create(desc, {.threads = 1}).status();
+  }
+  Status operator()(const PoolingDesc& desc) const { return Pooling::Create(desc, {.threads = 1}).status(); }
+  Status operator()(const ConcatDesc& desc) const { return Concat::Create(desc, {.threads = 1}).status(); }
+  Status operator()(const PadDesc& desc) const { return Pad::Create(desc, {.threads = 1}).status(); }
+  Status operator()(const ReorderDesc& desc) const { return Reorder::Create(desc, {.threads = 1}).status(); }
+  Status operator()(const SoftmaxDesc& desc) const { return Softmax::Create(desc, {.threads = 1}).status(); }
+  Status operator()(const ScratchDesc&) const { return {}; }
+};
+
+}  // namespace
+
+Status CheckOp(const OpCase& op) { return std::visit(PlanOnce(), op.desc); }
+
 void OverrideBatch(OpCase& op, int64_t mb) {
   std::visit(
       [&](auto& desc) {

@@ -48,6 +48,9 @@ bool LooksLikeOp(std::string_view text) noexcept;
 // kInvalidArgument: names the part and what is allowed.
 Result<OpCase> ParseOp(std::string_view text);
 
+// Whether the library takes it: the error of its Create. Runs nothing and needs no tensors.
+Status CheckOp(const OpCase& op);
+
 // Sets the batch.
 void OverrideBatch(OpCase& op, int64_t mb);
 

@@ -66,15 +66,25 @@ Status TakeFilter(const std::string& text, BenchPlan& plan) {
 // What the user typed himself must be right before anything starts; lines of files fail one by one.
 Status CheckTyped(const BenchPlan& plan) {
   for (const bench::SuiteCase& one : plan.cases) {
-    if (!one.origin.empty() || one.op) continue;
+    if (!one.origin.empty()) continue;
     ConvDesc desc = one.descriptor.desc;
     desc.src.layout = desc.dst.layout = plan.layout;
-    const Result<ConvCost> cost = CostOf(desc);
-    if (cost.ok()) continue;
-    return Status(cost.status().code(), fmt::format("descriptor: '{}': {}", one.descriptor.text,
-                                                    cost.status().message()));
+    const Status status = one.op ? bench::CheckOp(*one.op) : CostOf(desc).status();
+    if (status.ok()) continue;
+    return Status(status.code(), fmt::format("descriptor: '{}': {}", one.descriptor.text, status.message()));
   }
   return {};
+}
+
+// Parameters that no layer takes, such as a clip from 6 to 0.
+Status CheckPostOps(const std::string& text) {
+  ConvDesc desc{.ic = 1, .oc = 1, .in = {1, 1}, .kernel = {1, 1}};
+  Result<PostOps> post_ops = ParsePostOps(text, desc.oc);
+  if (!post_ops.ok()) return post_ops.status();
+  desc.post_ops = std::move(post_ops).value();
+  const Result<ConvCost> cost = CostOf(desc);
+  if (cost.ok()) return {};
+  return Status(cost.status().code(), fmt::format("--post-ops: '{}': {}", text, cost.status().message()));
 }
 
 // The cases of a sweep around a base problem.
@@ -201,6 +211,7 @@ Result<BenchPlan> MakeBenchPlan(const BenchOptions& options) {
   Take(ParseInteger("--seed", options.seed, 0, std::numeric_limits<int64_t>::max()), plan.seed,
        status);
   if (!status.ok()) return status;
+  if (status = CheckPostOps(options.post_ops); !status.ok()) return status;
   if (status = TakeThreadsAndPages(options, plan); !status.ok()) return status;
   if (status = TakeBudget(options.budget, plan); !status.ok()) return status;
   if (status = TakeBaseline(options.versus, plan); !status.ok()) return status;

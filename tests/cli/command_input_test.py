@@ -162,6 +162,17 @@ class BadInput(CommandTest):
         self.refuse(["merge", run_file, "-o", run_file], f"--output: '{run_file}'", "another file")
         self.assertEqual(self.read(run_file), before)
 
+    def test_operators(self):
+        for operator, part in [("eltwise:clip=6=0:1x8x1x1", "beta"), ("pool:max:k0:1x8x8x8", "kernel"),
+                               ("concat:c:1x0x1x1", "0"), ("pad:reflect:p9:1x1x4x4", "9"),
+                               ("softmax:1x1", "NxCxHxW"), ("scratch:5G", "4096M"), ("eltwise:relu:1x0x1x1", "0"),
+                               ("reorder:nchw-chwn:1x8x8x8", "nchw16c"),
+                               ("eltwise:" + "relu+" * 300 + ":1x8x1x1", "1000")]:
+            with self.subTest(operator=operator):
+                self.refuse(["bench", operator], "descriptor: '" + operator[:20], part)
+        self.refuse(["bench", TINY, "--post-ops", "clip:6:0"], "--post-ops: 'clip:6:0'", "6.0", "allowed")
+        self.refuse(["bench", TINY, "--post-ops", "leaky_relu:nan"], "--post-ops: 'leaky_relu:nan'", "finite")
+
     def test_unwritable_outputs(self):
         for option in ["--json", "--csv", "--md"]:
             self.refuse(["bench", TINY, option, self.path("no/such/dir.json")], f"{option}: '",
