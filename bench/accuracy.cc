@@ -102,7 +102,7 @@ Result<std::vector<AccuracyRow>> MeasureAccuracy(const AccuracyOptions& options)
       return status;
     }
     for (const ConvAlgorithm& algorithm : ConvAlgorithms()) {
-      if (!algorithm.transforms) continue;
+      if (algorithm.order != SumOrder::kTiles) continue;
       const Status status = add(algorithm.name);
       if (!status.ok() && status.code() != StatusCode::kUnsupported) return status;
     }

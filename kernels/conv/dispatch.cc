@@ -32,25 +32,26 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"pointwise", pointwise::Consider, pointwise::MakePlan},
     {"direct", direct::Consider, direct::MakePlan},
     {"depthwise", depthwise::Consider, depthwise::MakePlan},
-    {"splitk", splitk::Consider, splitk::MakePlan},
-    {"grouped", grouped::Consider, grouped::MakePlan},
+    {"splitk", splitk::Consider, splitk::MakePlan, SumOrder::kLanes},
+    {"grouped", grouped::Consider, grouped::MakePlan, SumOrder::kLanes},
     {"widthwise", widthwise::Consider, widthwise::MakePlan},
     {"gemm", gemm::Consider, gemm::MakePlan},
     {winograd::kFourName, winograd::ConsiderRow<winograd::kFourTile>,
-     winograd::MakePlanRow<winograd::kFourName, winograd::kFourTile>, true},
+     winograd::MakePlanRow<winograd::kFourName, winograd::kFourTile>, SumOrder::kTiles},
     {winograd::kTwoName, winograd::ConsiderRow<winograd::kTwoTile>,
-     winograd::MakePlanRow<winograd::kTwoName, winograd::kTwoTile>, true},
+     winograd::MakePlanRow<winograd::kTwoName, winograd::kTwoTile>, SumOrder::kTiles},
     {winograd::kFourTwoName, winograd::ConsiderRow<winograd::kFourTwoTile>,
-     winograd::MakePlanRow<winograd::kFourTwoName, winograd::kFourTwoTile>, true},
+     winograd::MakePlanRow<winograd::kFourTwoName, winograd::kFourTwoTile>, SumOrder::kTiles},
     {winograd::kTwoFourName, winograd::ConsiderRow<winograd::kTwoFourTile>,
-     winograd::MakePlanRow<winograd::kTwoFourName, winograd::kTwoFourTile>, true},
+     winograd::MakePlanRow<winograd::kTwoFourName, winograd::kTwoFourTile>, SumOrder::kTiles},
     {"pointwise+reorder", per_group::ConsiderRow<pointwise::Consider>, per_group::MakePlanRow<pointwise::MakePlan>},
     {"direct+reorder", per_group::ConsiderRow<direct::Consider>, per_group::MakePlanRow<direct::MakePlan>},
     {"depthwise+reorder", via_nhwc::ConsiderRow<depthwise::Consider>,
      via_nhwc::MakePlanRow<depthwise::MakePlan>},
-    {"splitk+reorder", via_nhwc::ConsiderRow<splitk::Consider>, via_nhwc::MakePlanRow<splitk::MakePlan>},
-    {"grouped+reorder", via_nhwc::ConsiderRow<grouped::Consider>,
-     via_nhwc::MakePlanRow<grouped::MakePlan>},
+    {"splitk+reorder", via_nhwc::ConsiderRow<splitk::Consider>, via_nhwc::MakePlanRow<splitk::MakePlan>,
+     SumOrder::kLanes},
+    {"grouped+reorder", via_nhwc::ConsiderRow<grouped::Consider>, via_nhwc::MakePlanRow<grouped::MakePlan>,
+     SumOrder::kLanes},
     {"reference", reference::Consider, reference::MakePlan},
 };
 
@@ -111,7 +112,8 @@ class Chooser {
   Status ByMeasurement();
   Status ByModel();
 
-  void SettleTransforms();
+  void SettleOrder();
+  const Consideration* BestOfOneImage() const;
   bool any_considered() const { return !decision_.considered.empty(); }
   bool decided() const { return decision_.plan != nullptr; }
   Result<Decision> Take();
@@ -210,15 +212,25 @@ Status Chooser::ByMeasurement() {
   return {};
 }
 
-// Whether an algorithm with other bits wins, asked about one image on one thread, so that batch and threads do not
-// change results; the losing side is left out. Nothing to do where there is one side only.
-void Chooser::SettleTransforms() {
+// Which order of sums wins, asked about one image on one thread, so that batch and threads do not change results; the
+// others are left out. Nothing to do where all add in the same order.
+void Chooser::SettleOrder() {
   if (forced_) return;
   bool any = false;
   for (const Consideration& candidate : decision_.considered) {
-    any = any || (candidate.algorithm->transforms && Usable(candidate));
+    any = any || (candidate.algorithm->order != SumOrder::kLayer && Usable(candidate));
   }
   if (!any) return;
+  const Consideration* best = BestOfOneImage();
+  if (best == nullptr) return;
+  const SumOrder order = best->algorithm->order;
+  for (Consideration& candidate : decision_.considered) {
+    candidate.left_out = order == SumOrder::kTiles ? &candidate != best : candidate.algorithm->order != order;
+  }
+}
+
+// The cheapest candidate for one image on one thread.
+const Consideration* Chooser::BestOfOneImage() const {
   // What was asked already, in the simplest case.
   const bool as_offered = problem_.desc.n == 1 && context_.threads == 1;
   std::optional<ConvProblem> problem;
@@ -242,14 +254,11 @@ void Chooser::SettleTransforms() {
     best = &candidate;
     best_us = us;
   }
-  if (best == nullptr) return;
-  for (Consideration& candidate : decision_.considered) {
-    candidate.left_out = best->algorithm->transforms ? &candidate != best : candidate.algorithm->transforms;
-  }
+  return best;
 }
 
 Status Chooser::ByModel() {
-  SettleTransforms();
+  SettleOrder();
   while (Consideration* best = Cheapest(decision_.considered)) {
     Result<PlanPtr> plan = MakePlan(*best);
     if (!plan.ok()) return plan.status();

@@ -110,13 +110,19 @@ struct Offer {
   std::unique_ptr<PlanDraft> draft{};  // null: make_plan starts from nothing
 };
 
+// In which order an algorithm adds (ADR 3): results of one order have the same bits, whatever the algorithm.
+enum class SumOrder : uint8_t {
+  kLayer,  // a chain per output
+  kLanes,  // several chains per output, in lanes
+  kTiles,  // sums of transformed tiles: an order of its own for every algorithm
+};
+
 // One row of the dispatch table.
 struct ConvAlgorithm {
   const char* name;
   Offer (*consider)(const ConvProblem&, const PlanContext&);
   Result<std::unique_ptr<ConvPlan>> (*make_plan)(const ConvProblem&, const PlanContext&);
-  // Its results have other bits than those of a direct sum, so that batch and threads must not decide about it.
-  bool transforms = false;
+  SumOrder order = SumOrder::kLayer;  // batch and threads must not decide about it
 };
 
 }  // namespace rafter

@@ -219,5 +219,34 @@ TEST(IdleLanes, ChoiceBelongsToTheLayer) {
   });
 }
 
+// In NCHW the image may decide, too, but not the batch and not the threads.
+TEST(IdleLanes, BatchAndThreadsDoNotDecideInNchw) {
+  const auto order_of = [](const ConvDesc& desc, int threads) {
+    const Result<Conv> conv = Conv::Create(desc, {.threads = threads});
+    EXPECT_TRUE(conv.ok());
+    const std::string name = conv.ok() ? conv->algorithm() : "";
+    return name.starts_with("splitk") ? "lanes" : name.starts_with("winograd") ? name : "layer";
+  };
+  ForEachIsa([&](Isa) {
+    for (int64_t oc = 1; oc <= 24; ++oc) {
+      for (const int64_t ic : {4, 16}) {
+        for (const int64_t kernel : {1, 3}) {
+          for (const int64_t width : {3, 5, 8, 14, 28, 56}) {
+            ConvDesc desc = Desc(1, ic, oc, {width, width}, kernel);
+            desc.src.layout = desc.dst.layout = Layout::kNchw;
+            const std::string first = order_of(desc, 1);
+            for (const int64_t n : {1, 20}) {
+              desc.n = n;
+              for (const int threads : {1, 2, 4}) {
+                ASSERT_EQ(first, order_of(desc, threads)) << ic << " to " << oc << " " << kernel << " at " << width;
+              }
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace rafter::testing

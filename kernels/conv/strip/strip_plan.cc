@@ -122,9 +122,8 @@ double PredictUs(const ConvProblem& problem, const std::vector<Piece>& pieces,
   }
   const double cycles = std::min(row_cycles * static_cast<double>(d.n * problem.oh),
                                  kCapShare * LeastCyclesOfFullVectors(problem, layer, machine));
-  const double us = (cycles + kCallCycles) / (machine.clock_ghz * 1000);
-  const bool team = machine.TeamPays(us, context.threads);
-  return machine.call_us + (team ? us / context.threads + machine.fork_join_us : us);
+  const double us = cycles / (machine.clock_ghz * 1000);
+  return machine.call_us + std::min(us, us / context.threads + machine.fork_join_us);
 }
 
 StripPlan::StripPlan(const char* algorithm, PackedFormat format, const ConvProblem& problem,

@@ -29,8 +29,6 @@ inline constexpr int kMaxAliasedPixels = 12, kMaxAliasedPixelsSmallL1 = 6;
 
 // Fixed cycles per strip, per accumulator (zeroing, bias), per kernel row and per step.
 inline constexpr double kStripCycles = 60, kAccumulatorCycles = 1, kRowCycles = 4, kStepCycles = 0.7;
-// … and per call, beside what any plan costs (4 channels to 6 of 1x1 to 3x3 pixels, Zen 3: 0.1 us).
-inline constexpr double kCallCycles = 350;
 // Cycles per accumulator for adding the parts of sums, and per store.
 inline constexpr double kPartCycles = 1.5, kStoreCycles = 1;
 // Loads of a vector of neighbouring channels that crosses a line cost two: on average, where pixels are not aligned.

@@ -88,15 +88,16 @@ TEST(Decide, BatchAndThreadsDoNotDecideAboutTransforms) {
   const ConvProblem batch = *Validate(desc);
   PlanContext context = Context();
   context.threads = 4;
-  const auto chosen = [&](Offer (*transform)(const ConvProblem&, const PlanContext&)) {
-    const std::vector<ConvAlgorithm> table{Working("direct", Medium),
-                                           {"transform", transform, reference::MakePlan, true}};
-    const auto decision = Decide(table, batch, context, "");
-    EXPECT_TRUE(decision.ok());
-    return std::string(decision->considered[decision->considered[0].chosen ? 0 : 1].algorithm->name);
-  };
-  EXPECT_EQ(chosen(FastAlone), "transform");
-  EXPECT_EQ(chosen(FastTogether), "direct");
+  for (const SumOrder order : {SumOrder::kLanes, SumOrder::kTiles}) {
+    const auto chosen = [&](Offer (*other)(const ConvProblem&, const PlanContext&)) {
+      const std::vector<ConvAlgorithm> table{Working("direct", Medium), {"other", other, reference::MakePlan, order}};
+      const auto decision = Decide(table, batch, context, "");
+      EXPECT_TRUE(decision.ok());
+      return std::string(decision->considered[decision->considered[0].chosen ? 0 : 1].algorithm->name);
+    };
+    EXPECT_EQ(chosen(FastAlone), "other");
+    EXPECT_EQ(chosen(FastTogether), "direct");
+  }
 }
 
 // Finishes the plan that Consider has begun.
