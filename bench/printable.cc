@@ -1,8 +1,6 @@
 // bench/printable.cc: see printable.h.
 #include "bench/printable.h"
 
-#include <fmt/format.h>
-
 namespace rafter::bench {
 namespace {
 
@@ -22,14 +20,19 @@ size_t PrintableLength(std::string_view text, size_t at) {
   return control ? 0 : length;
 }
 
+// As "\x1b".
+std::string Escaped(unsigned char byte) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  return {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
 }  // namespace
 
 std::string Printable(std::string_view text, size_t most_bytes) {
   std::string shown;
   for (size_t at = 0; at < text.size();) {
     const size_t length = PrintableLength(text, at);
-    const std::string piece =
-        length > 0 ? std::string(text.substr(at, length)) : fmt::format("\\x{:02x}", ByteAt(text, at));
+    const std::string piece = length > 0 ? std::string(text.substr(at, length)) : Escaped(ByteAt(text, at));
     if (shown.size() + piece.size() > most_bytes) return shown + "...";
     shown += piece;
     at += length > 0 ? length : 1;

@@ -15,7 +15,7 @@ namespace rafter::bench {
 
 struct HtmlOptions {
   std::string title;
-  std::vector<DataSheetRoof> sheets;  // drawn dotted beside the machine's own
+  std::vector<DataSheetRoof> sheets = {};  // drawn dotted beside the machine's own
   size_t largest_bytes = 600 * 1000;  // the cases that took least time are left out beyond that
 };
 

@@ -71,7 +71,9 @@ TEST_F(PlanModelTest, BoundAndLossesAddUp) {
         const Loss& loss = m.model.losses[i];
         EXPECT_GT(loss.us, 0) << loss.name;
         EXPECT_FALSE(loss.why.empty());
-        if (i > 0 && loss.name != "small losses") EXPECT_LE(loss.us, m.model.losses[i - 1].us);
+        if (i > 0 && loss.name != "small losses") {
+          EXPECT_LE(loss.us, m.model.losses[i - 1].us);
+        }
         sum += loss.us;
       }
       EXPECT_NEAR(sum, m.model.model_us, 1e-6 * m.model.model_us) << text;
