@@ -7,6 +7,7 @@
 #include "kernels/conv/gemm/columns.h"
 #include "kernels/conv/gemm/picker.h"
 #include "kernels/conv/gemm/spec.h"
+#include "kernels/conv/gemm/stage.h"
 #include "kernels/conv/gemm/tuning.h"
 #include "kernels/sizes.h"
 
@@ -33,6 +34,7 @@ class Chooser {
   void ChooseSegments(Blocking& b) const;
   void ChooseChannels(Blocking& b) const;
   void LimitParked(Blocking& b) const;
+  void ChooseStage(Blocking& b) const;
   double TileCycles(const Blocking& b, int vecs) const;
   double GatherCycles(const Blocking& b) const;
   double InputBytes() const;
@@ -90,6 +92,23 @@ void Chooser::LimitParked(Blocking& b) const {
   b.segments = CeilDiv(pixels_, b.segment_pixels);
 }
 
+// Segments of pixels whose inputs, twice, outputs and weights fit their share of L2.
+void Chooser::ChooseStage(Blocking& b) const {
+  if (!plain_ || pixels_ < kLeastStagedPixels) return;
+  if (InputBytes() + OutputBytes() <= static_cast<double>(machine_.l3_bytes) * kStagedL3Share) return;
+  const int64_t tile = kMaxVecs * isa_.vec_lanes(), unit = ChannelUnit(isa_);
+  const int64_t channels = RoundUp(p_.oc_g, unit);
+  const auto share = static_cast<int64_t>(static_cast<double>(machine_.l2_bytes) * kStageL2Share);
+  const int64_t room = share - length_ * channels * kFloat;
+  int64_t pixels = kMaxSegmentPixels / tile * tile;
+  while (pixels > 0 && StageRow(pixels) * (2 * length_ + channels) * kFloat > room) pixels -= tile;
+  const int64_t segments = pixels > 0 ? CeilDiv(pixels_, pixels) : 0;
+  if (pixels < kLeastStagedRun || images_ * segments < 2 * b.threads) return;
+  b.staged = true;
+  b.pass = length_, b.block_channels = channels, b.channel_parts = 1;
+  b.segment_pixels = pixels, b.segments = segments;
+}
+
 // Of one tile of pixels, over all channels and passes.
 double Chooser::TileCycles(const Blocking& b, int vecs) const {
   const int channels = TileChannels(isa_, vecs);
@@ -113,6 +132,7 @@ double Chooser::GatherCycles(const Blocking& b) const {
   const ConvDesc& d = p_.desc;
   double floats = static_cast<double>(length_) * static_cast<double>(pixels_);
   if (one_panel_) floats *= static_cast<double>(CeilDiv(p_.oc_g, b.block_channels));
+  if (b.staged) floats += static_cast<double>(p_.oc_g) * static_cast<double>(pixels_);
   if (plain_) return floats * kCopyCycles;
   if (one_panel_) return floats * (d.stride.w <= 2 ? kPickCycles : kPickAnyCycles);
   const double runs = static_cast<double>(length_) * static_cast<double>(p_.oh);
@@ -128,17 +148,17 @@ double Chooser::OutputBytes() const {
   return static_cast<double>(images_ * p_.oc_g) * static_cast<double>(pixels_) * sizeof(float);
 }
 
-// Beyond L2: inputs and outputs once, weights once per segment; outputs are read before they are written.
+// Beyond L2: inputs and outputs once, weights once per segment; outputs are read before they are written, unless they
+// go past the caches.
 double Chooser::TransferCycles(const Blocking& b) const {
   const double in = InputBytes(), out = OutputBytes();
+  if (b.staged) return (in + out) / (machine_.dram_bytes_per_cycle * kStagedRate);
   const auto l2 = static_cast<double>(machine_.l2_bytes), l3 = static_cast<double>(machine_.l3_bytes);
   double weights = static_cast<double>(length_ * p_.oc_g) * sizeof(float);
   weights = weights > l2 / 2 ? weights * static_cast<double>(images_ * b.segments) : 0;
   double cycles = weights / machine_.l3_bytes_per_cycle;
   if (in + out > l2) {
-    const double rate = in + out <= l3 * kNearL3Share ? machine_.l3_bytes_per_cycle
-                        : in + out <= l3              ? machine_.l3_bytes_per_cycle * kFarL3Rate
-                                                      : machine_.dram_bytes_per_cycle;
+    const double rate = machine_.l3_bytes_per_cycle * (in + out <= l3 * kNearL3Share ? 1 : kFarRate);
     cycles += (in + 2 * out) / rate;
   }
   return cycles * kExposedTransfer;
@@ -163,6 +183,7 @@ Blocking Chooser::Choose() {
   ChooseSegments(b);
   ChooseChannels(b);
   LimitParked(b);
+  ChooseStage(b);
   if (InputBytes() + OutputBytes() > static_cast<double>(machine_.l2_bytes)) b.pixels_ahead = kPixelsAhead;
   b.predicted_us = PredictUs(b);
   return b;

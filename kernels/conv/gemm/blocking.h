@@ -17,6 +17,8 @@ struct Blocking {
   int64_t block_channels = 0;                // whole tiles of channels
   int64_t channel_parts = 1;                 // items per segment
   int64_t pixels_ahead = 0;                  // of what is read and written, prefetched
+  // Segments are copied to a stage before, and from another one behind their sums (stage.h), past the caches.
+  bool staged = false;
   int threads = 1;
   double predicted_us = 0;
 };

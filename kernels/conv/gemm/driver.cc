@@ -5,6 +5,7 @@
 #include "kernels/conv/gemm/tuning.h"
 #include "kernels/lane_masks.h"
 #include "kernels/sizes.h"
+#include "kernels/store_choice.h"
 #include "runtime/parallel.h"
 #include "runtime/work_shares.h"
 
@@ -25,16 +26,20 @@ class GemmDriver {
     masks_ = partial_ + plan.partial_floats_;
     args_.post_params = plan.post_params_.data();
     args_.weights_panel = plan.weights_.sum_length() * kPanelChannels * kFloat;
-    args_.dst_channel = plan.problem_.dst.c * kFloat;
-    args_.plane_step = plan.problem_.src.c * kFloat;
+    args_.dst_channel = (b_.staged ? plan.stage_row_ : plan.problem_.dst.c) * kFloat;
+    args_.plane_step = (b_.staged ? plan.stage_row_ : plan.problem_.src.c) * kFloat;
     args_.plane_ahead = b_.pixels_ahead > 0 ? b_.pixels_ahead * kFloat : kPlanesAhead * args_.plane_step;
     args_.dst_ahead = b_.pixels_ahead * kFloat;
     args_.mask_offset = (masks_ - panels_) * kFloat;
     args_.tail_lanes = plan.tail_lanes();
     args_.tail_mask = FirstLanes(plan.tail_lanes());
+    if (!b_.staged) return;
+    stage_ = line_, next_stage_ = stage_ + plan.stage_floats_, out_stage_ = next_stage_ + plan.stage_floats_;
   }
 
   void RunItem(int64_t item);
+  // Where segments are staged: all items that this thread takes.
+  void RunStagedShare(WorkShares& shares, int thread);
 
  private:
   // Where a kernel call begins.
@@ -45,9 +50,14 @@ class GemmDriver {
     int64_t parked = 0;   // offset of the parked sums, in floats
   };
 
+  void SetItem(int64_t item);
   void SetPass(Range ks);
   void RunBlock(Range channels);
   void RunTile(const Place& tile, int32_t width, bool tail, Range channels);
+  PlaneBlock PixelsOf(int64_t item) const;  // empty for -1
+  // `next`: pixels of the item behind this one.
+  void RunStaged(const PlaneBlock& next);
+  void CopyOut();
   void RunTileCarefully(const Place& tile, int32_t width, bool tail, Range channels);
   void Call(GemmFunction* kernel, const Place& place, int64_t repeats, int64_t channels);
 
@@ -57,6 +67,8 @@ class GemmDriver {
   const int64_t lanes_;
   const bool careful_;
   float *line_, *panels_, *partial_, *masks_;
+  // Staged segments: inputs of this and of the next item, outputs.
+  float *stage_ = nullptr, *next_stage_ = nullptr, *out_stage_ = nullptr;
   int64_t n_ = 0, group_ = 0;
   Range pixels_, channels_, ks_;  // of the item; of the pass
   const float* image_ = nullptr;  // first input channel of the group
@@ -65,7 +77,7 @@ class GemmDriver {
   GemmArgs args_;  // each field is set before the first kernel that reads it
 };
 
-void GemmDriver::RunItem(int64_t item) {
+void GemmDriver::SetItem(int64_t item) {
   const int64_t part = item % b_.channel_parts;
   item /= b_.channel_parts;
   const int64_t segment = item % b_.segments;
@@ -79,6 +91,10 @@ void GemmDriver::RunItem(int64_t item) {
   const int64_t oc = plan_.weights_.oc_g, unit = ChannelUnit(jit::GetIsaInfo(plan_.isa_));
   const Range units = SplitRange((oc + unit - 1) / unit, b_.channel_parts, part);
   channels_ = {units.begin * unit, std::min(oc, units.end * unit)};
+}
+
+void GemmDriver::RunItem(int64_t item) {
+  SetItem(item);
   const int64_t length = plan_.weights_.sum_length();
   const auto block_at = [&](int64_t begin) { return Range{begin, std::min(channels_.end, begin + b_.block_channels)}; };
   const auto pass_at = [&](int64_t begin) { return Range{begin, std::min(length, begin + b_.pass)}; };
@@ -96,6 +112,74 @@ void GemmDriver::RunItem(int64_t item) {
       RunBlock(block_at(channel));
     }
   }
+}
+
+PlaneBlock GemmDriver::PixelsOf(int64_t item) const {
+  if (item < 0) return {};
+  const ConvProblem& p = plan_.problem_;
+  item /= b_.channel_parts;
+  const int64_t first = item % b_.segments * b_.segment_pixels, image = item / b_.segments;
+  const int64_t n = image / plan_.weights_.groups, group = image % plan_.weights_.groups;
+  return {call_.src + n * p.src.n + group * p.ic_g * p.src.c + first, p.src.c, p.ic_g,
+          std::min(plan_.pixels_ - first, b_.segment_pixels)};
+}
+
+void GemmDriver::RunStagedShare(WorkShares& shares, int thread) {
+  Range taken;
+  const auto take = [&] {
+    if (taken.begin == taken.end) taken = shares.Take(thread);
+    return taken.begin < taken.end ? taken.begin++ : -1;
+  };
+  SetPass({0, plan_.weights_.sum_length()});
+  int64_t item = take();
+  StageCopy(PixelsOf(item), plan_.stage_row_, stage_).CopyRest();
+  for (int64_t next = take(); item >= 0;) {
+    SetItem(item);
+    RunStaged(PixelsOf(next));
+    item = next;
+    // Before the outputs: taking an item waits for stores past the caches.
+    if (next >= 0) next = take();
+    CopyOut();
+  }
+  FinishStores();
+}
+
+// Sums of the item's segment; behind each tile of pixels some lines of the next segment are copied, while those that
+// the next tile will copy are prefetched.
+void GemmDriver::RunStaged(const PlaneBlock& next) {
+  StageCopy copy(next, plan_.stage_row_, next_stage_);
+  const int64_t lines = plan_.TileLines(), count = channels_.end - channels_.begin;
+  int64_t ahead = next.lines();  // not prefetched yet
+  args_.ahead = next.first;
+  args_.ahead_left = args_.ahead_run = next.run_lines();
+  args_.ahead_step = next.plane_floats * kFloat - next.run_lines() * kLineBytes;
+  int64_t done = 0;  // pixels
+  for (size_t i = 0; i < tiles_->size(); ++i) {
+    const int32_t width = (*tiles_)[i];
+    const bool tail = last_segment_ && i + 1 == tiles_->size() && plan_.tail_lanes() > 0;
+    const int64_t calls = CeilDiv(count, TileChannels(jit::GetIsaInfo(plan_.isa_), static_cast<int>(width / lanes_)));
+    args_.ahead_lines = CeilDiv(std::min(lines, ahead), calls);
+    ahead = std::max<int64_t>(0, ahead - args_.ahead_lines * calls);
+    RunTile({pixels_.begin + done, channels_.begin, done, 0}, width, tail, channels_);
+    if (i > 0) copy.Copy(lines);
+    done += width;
+  }
+  copy.CopyRest();
+  std::swap(stage_, next_stage_);
+}
+
+void GemmDriver::CopyOut() {
+  const ConvProblem& p = plan_.problem_;
+  const int64_t pixels = pixels_.end - pixels_.begin, channels = channels_.end - channels_.begin;
+  float* dst = call_.dst + n_ * p.dst.n + (group_ * p.oc_g + channels_.begin) * p.dst.c + pixels_.begin;
+  if (pixels < reorder::kMinOpenRun) {
+    for (int64_t c = 0; c < channels; ++c) std::copy_n(out_stage_ + c * plan_.stage_row_, pixels, dst + c * p.dst.c);
+    return;
+  }
+  const reorder::CopyArgs args{.src = out_stage_, .dst = dst, .rows = channels,
+                               .src_row_bytes = plan_.stage_row_ * kFloat, .dst_row_bytes = p.dst.c * kFloat,
+                               .run_bytes = pixels * kFloat};
+  plan_.copy_out_->entry<reorder::CopyFunction>()(&args);
 }
 
 void GemmDriver::SetPass(Range ks) {
@@ -156,10 +240,11 @@ void GemmDriver::Call(GemmFunction* kernel, const Place& place, int64_t repeats,
   const ConvProblem& p = plan_.problem_;
   const int64_t channel = group_ * p.oc_g + place.channel;
   args_.src = panels_ + place.panel;
-  args_.plane = image_ + ks_.begin * p.src.c + place.pixel;
+  args_.plane = b_.staged ? stage_ + place.panel : image_ + ks_.begin * p.src.c + place.pixel;
   args_.weights =
       call_.weights + plan_.weights_.weights(group_, place.channel) + ks_.begin * kPanelChannels;
-  args_.dst = call_.dst + n_ * p.dst.n + channel * p.dst.c + place.pixel;
+  args_.dst = b_.staged ? out_stage_ + (place.channel - channels_.begin) * plan_.stage_row_ + place.panel
+                        : call_.dst + n_ * p.dst.n + channel * p.dst.c + place.pixel;
   args_.bias = call_.weights + plan_.weights_.bias(group_, place.channel);
   args_.partial = partial_ + place.parked;
   args_.repeats = repeats;
@@ -184,6 +269,7 @@ void GemmPlan::Run(const ConvCall& call) const noexcept {
   WorkShares shares(items, threads);
   RunOnThreads(*call.pool, threads, [&](int thread, int) {
     GemmDriver driver(*this, call, thread);
+    if (is_staged()) return driver.RunStagedShare(shares, thread);
     for (;;) {
       const Range range = shares.Take(thread);
       if (range.begin == range.end) return;

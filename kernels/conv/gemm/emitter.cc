@@ -17,6 +17,7 @@ std::string KernelName(const GemmSpec& spec) {
                      std::to_string(spec.ocs);
   for (const auto& [flag, text] : {std::pair{GemmSpec::kCareful, "_careful"},
                                    {GemmSpec::kInPlace, "_in_place"},
+                                   {GemmSpec::kStaged, "_staged"},
                                    {GemmSpec::kTail, "_tail"},
                                    {GemmSpec::kPartial, "_passes"}}) {
     if (spec.has(flag)) name += text;
@@ -43,7 +44,8 @@ GemmEmitter::GemmEmitter(const GemmSpec& spec, jit::Assembler& assembler)
       channel_step_(pool_.Take()) {
   for (Reg64& steps : panel_steps_) steps = pool_.Take();
   if (spec.has(GemmSpec::kCareful)) line_ = pool_.Take(), masks_ = pool_.Take();
-  if (spec.has(GemmSpec::kInPlace)) plane_ = pool_.Take(), plane_step_ = pool_.Take(), plane_ahead_ = pool_.Take();
+  if (reads_planes()) plane_ = pool_.Take(), plane_step_ = pool_.Take();
+  if (spec.has(GemmSpec::kInPlace)) plane_ahead_ = pool_.Take();
   if (num_accs() + jit::kPostOpTemps > a_.isa().num_vecs || spec.vecs > kMaxVecs || num_panels() > kMaxPanels) {
     throw std::length_error("the tile has more accumulators than registers");
   }
@@ -54,7 +56,11 @@ void GemmEmitter::Emit() {
   a_.EnterKernel();
   LoadPanelSteps();
   a_.L(next_tile);
-  PrefetchOutput();
+  if (spec_.has(GemmSpec::kStaged)) {
+    PrefetchAhead();
+  } else {
+    PrefetchOutput();
+  }
   StartSums();
   EmitTaps();
   FinishTile();
@@ -80,6 +86,30 @@ void GemmEmitter::PrefetchOutput() {
     a_.prefetchw(a_.ptr[channel_]);
     a_.prefetchw(a_.ptr[channel_ + (spec_.vecs * a_.isa().vec_bytes - 1)]);
   }
+}
+
+// The lines that will be copied into the stage next, a few per tile: so the memory works while sums are computed.
+void GemmEmitter::PrefetchAhead() {
+  Label next, same_run, done;
+  const Reg64 &line = channel_, &run_left = channel_step_;
+  a_.mov(steps_left_, ARG(ahead_lines));
+  a_.test(steps_left_, steps_left_);
+  a_.jz(done, a_.T_NEAR);
+  a_.mov(line, ARG(ahead));
+  a_.mov(run_left, ARG(ahead_left));
+  a_.L(next);
+  a_.prefetcht0(a_.ptr[line]);
+  a_.add(line, static_cast<int>(kLineBytes));
+  a_.dec(run_left);
+  a_.jnz(same_run, a_.T_NEAR);
+  a_.add(line, ARG(ahead_step));
+  a_.mov(run_left, ARG(ahead_run));
+  a_.L(same_run);
+  a_.dec(steps_left_);
+  a_.jnz(next, a_.T_NEAR);
+  a_.mov(ARG(ahead), line);
+  a_.mov(ARG(ahead_left), run_left);
+  a_.L(done);
 }
 
 void GemmEmitter::StartSums() {
@@ -133,15 +163,16 @@ void GemmEmitter::EmitTaps() {
   a_.mov(src_, ARG(src));
   a_.mov(weights_, ARG(weights));
   if (careful) a_.mov(line_, ARG(line)), a_.mov(masks_, ARG(mask_offset));
-  if (spec_.has(GemmSpec::kInPlace)) {
-    a_.mov(plane_, ARG(plane)), a_.mov(plane_step_, ARG(plane_step)), a_.mov(plane_ahead_, ARG(plane_ahead));
+  if (spec_.has(GemmSpec::kInPlace)) a_.mov(plane_ahead_, ARG(plane_ahead));
+  if (reads_planes()) {
+    a_.mov(plane_, ARG(plane)), a_.mov(plane_step_, ARG(plane_step));
     if (spec_.has(GemmSpec::kTail)) a_.mov(scratch_, ARG(tail_mask));
   }
   loop(ARG(steps), static_cast<int>(spec_.unroll));
   if (spec_.unroll > 1) loop(ARG(rest), 1);
 }
 
-// From the panel; or from the planes, and into the panel.
+// From the panel; or from the planes, and into the panel; or from the stage.
 void GemmEmitter::LoadInputs(int k) {
   const bool in_place = spec_.has(GemmSpec::kInPlace);
   if (in_place) {
@@ -150,7 +181,7 @@ void GemmEmitter::LoadInputs(int k) {
   }
   for (int v = 0; v < spec_.vecs; ++v) {
     const Address in_panel = a_.ptr[src_ + (k * spec_.vecs + v) * a_.isa().vec_bytes];
-    if (!in_place) {
+    if (!reads_planes()) {
       a_.vmovups(input(v), in_panel);
       continue;
     }
@@ -161,9 +192,9 @@ void GemmEmitter::LoadInputs(int k) {
     } else {
       a_.vmovups(input(v), in_plane);
     }
-    a_.vmovups(in_panel, input(v));
+    if (in_place) a_.vmovups(in_panel, input(v));
   }
-  if (in_place) a_.add(plane_, plane_step_);
+  if (reads_planes()) a_.add(plane_, plane_step_);
 }
 
 void GemmEmitter::EmitTap(int k) {

@@ -34,6 +34,7 @@ class GemmEmitter {
 
   void LoadPanelSteps();
   void PrefetchOutput();
+  void PrefetchAhead();
   void StartSums();
   void EmitTaps();
   void EmitTap(int k);
@@ -59,6 +60,7 @@ class GemmEmitter {
   Xmm input(int v) const { return temp(v); }
   Xmm weight() const { return temp(spec_.vecs); }
   Address arg(size_t offset) const { return a_.qword[args_ + static_cast<int>(offset)]; }
+  bool reads_planes() const { return spec_.has(GemmSpec::kInPlace) || spec_.has(GemmSpec::kStaged); }
   Address weight_addr(int o, int k) const;
 
   const GemmSpec spec_;
@@ -68,7 +70,8 @@ class GemmEmitter {
   const Reg64 src_, weights_, steps_left_, scratch_, channel_, channel_step_;
   Reg64 panel_steps_[3];  // 1, 3 and 5 times GemmArgs::weights_panel, as far as the tile needs them
   Reg64 line_, masks_;                       // kCareful only
-  Reg64 plane_, plane_step_, plane_ahead_;  // kInPlace only
+  Reg64 plane_, plane_step_;                 // kInPlace and kStaged only
+  Reg64 plane_ahead_;                        // kInPlace only
 };
 
 }  // namespace rafter::gemm

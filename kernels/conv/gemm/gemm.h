@@ -18,8 +18,18 @@
 //         for each tile of pixels          its panel stays in L1 or L2
 //           for each tile of output channels
 //
-// 1x1 kernels with strides do the same with panels that are picked from the planes (picker.h). Otherwise X is gathered
-// first:
+// Where inputs and outputs are much more than the caches hold, segments of such planes are staged (stage.h): their
+// pixels are copied into rows of a buffer, one segment ahead of the sums, and outputs go from another buffer past the
+// caches.
+//
+//   for each segment of pixels
+//     for each tile of pixels
+//       for each tile of output channels   (inside of the kernel)
+//       some lines of the next segment are copied, others prefetched
+//     outputs are copied
+//
+// 1x1 kernels with strides do the same as dense planes that fit, with panels that are picked from the planes
+// (picker.h). Otherwise X is gathered first:
 //
 //   for each segment of pixels (an item; threads take items)
 //     for each pass over k                 X of the pass is gathered: it fits L2

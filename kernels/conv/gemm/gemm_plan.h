@@ -16,7 +16,10 @@
 #include "kernels/conv/gemm/pack.h"
 #include "kernels/conv/gemm/picker.h"
 #include "kernels/conv/gemm/spec.h"
+#include "kernels/conv/gemm/stage.h"
 #include "kernels/conv/plan.h"
+#include "kernels/reorder/copy_kernel.h"
+#include "kernels/sizes.h"
 
 namespace rafter::gemm {
 
@@ -48,6 +51,7 @@ class GemmPlan final : public ConvPlan {
 
   GemmPlan(const ConvProblem& problem, const Blocking& blocking, Isa isa);
   Status LayOutScratch();
+  Status LayOutStage();
   Status CompileKernels();
   Result<GemmFunction*> Kernel(int vecs, int ocs, uint8_t flags);
   // Tiles of the last segment, or of all others.
@@ -56,9 +60,10 @@ class GemmPlan final : public ConvPlan {
   }
   // Columns that are read in place are read once per block of channels: one panel serves after another. Gathered ones
   // stay for all blocks.
-  bool reads_in_place() const { return columns_.is_plain(); }
+  bool reads_in_place() const { return columns_.is_plain() && !is_staged(); }
+  bool is_staged() const { return blocking_.staged; }
   // So are those that are picked from the planes.
-  bool has_one_panel() const { return reads_in_place() || picker_.is_used(); }
+  bool has_one_panel() const { return columns_.is_plain() || picker_.is_used(); }
   // Whose unfinished sums are parked at a time.
   int64_t parked_channels() const {
     return has_one_panel() ? std::min(part_channels(), blocking_.block_channels) : part_channels();
@@ -66,6 +71,10 @@ class GemmPlan final : public ConvPlan {
   bool has_passes() const { return blocking_.pass < weights_.sum_length(); }
   int tail_lanes() const { return static_cast<int>(pixels_ % jit::GetIsaInfo(isa_).vec_lanes()); }
   int64_t part_channels() const;  // at most, per item
+  // Lines of a tile's pixels in all input planes; per tile of pixels so many are copied and prefetched.
+  int64_t TileLines() const {
+    return CeilDiv(kMaxVecs * jit::GetIsaInfo(isa_).vec_bytes * problem_.ic_g, kLineBytes);
+  }
 
   const ConvProblem problem_;
   const std::vector<Strides> residuals_;  // one per post-op, used where the post-op is kResidualAdd
@@ -78,6 +87,9 @@ class GemmPlan final : public ConvPlan {
   std::vector<int32_t> tiles_, last_tiles_;
   // Per thread, in floats: a line of pixels, panels, masks, parked sums.
   int64_t line_floats_ = 0, panel_floats_ = 0, partial_floats_ = 0;
+  // The same where segments are staged: two stages of inputs, one of outputs.
+  int64_t stage_row_ = 0, stage_floats_ = 0, out_stage_floats_ = 0;
+  jit::KernelPtr copy_out_;
   size_t thread_bytes_ = 0;
   std::array<std::array<TileKernels, 2>, kMaxVecs> kernels_{};  // [vectors - 1][last vector partly used]
   std::array<GemmFunction*, 2> careful_{};                      // [partly used]

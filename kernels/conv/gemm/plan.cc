@@ -70,7 +70,7 @@ Result<std::unique_ptr<ConvPlan>> GemmPlan::Make(const ConvProblem& problem, con
     plan->picker_ = std::move(picker).value();
     plan->owned_kernels_.push_back(plan->picker_.kernel());
   }
-  if (Status status = plan->LayOutScratch(); !status.ok()) return status;
+  if (Status status = blocking.staged ? plan->LayOutStage() : plan->LayOutScratch(); !status.ok()) return status;
   if (Status status = plan->CompileKernels(); !status.ok()) return status;
   return std::unique_ptr<ConvPlan>(std::move(plan));
 }
@@ -98,12 +98,24 @@ Status GemmPlan::LayOutScratch() {
   return {};
 }
 
+Status GemmPlan::LayOutStage() {
+  stage_row_ = StageRow(blocking_.segment_pixels);
+  stage_floats_ = stage_row_ * problem_.ic_g, out_stage_floats_ = stage_row_ * part_channels();
+  thread_bytes_ = static_cast<size_t>(2 * stage_floats_ + out_stage_floats_) * sizeof(float);
+  Result<jit::KernelPtr> copy = reorder::GetCopyKernel(
+      {.isa = static_cast<int32_t>(isa_), .run = 0, .border = reorder::Border::kNone, .non_temporal = 1});
+  if (!copy.ok()) return copy.status();
+  copy_out_ = *copy;
+  owned_kernels_.push_back(copy_out_);
+  return {};
+}
+
 Result<GemmFunction*> GemmPlan::Kernel(int vecs, int ocs, uint8_t flags) {
   GemmSpec spec{};
   spec.isa = isa_;
   spec.vecs = static_cast<uint8_t>(vecs);
   spec.ocs = static_cast<uint8_t>(ocs);
-  spec.flags = flags | (has_passes() ? GemmSpec::kPartial : 0);
+  spec.flags = flags | (has_passes() ? GemmSpec::kPartial : 0) | (is_staged() ? GemmSpec::kStaged : 0);
   spec.unroll = spec.has(GemmSpec::kCareful) ? 1 : kUnroll;
   spec.post_ops = jit::PostOpChain(problem_.desc.post_ops);
   Result<jit::KernelPtr> kernel = GetGemmKernel(spec);
@@ -164,7 +176,7 @@ std::string GemmPlan::Describe() const {
   line("segments: " + std::to_string(b.segments) + " of " + std::to_string(b.segment_pixels) + " pixels x " +
        std::to_string(b.channel_parts) + " parts of channels; " + std::to_string(b.pass) + " of " +
        std::to_string(weights_.sum_length()) + " k per pass; blocks of " + std::to_string(b.block_channels) +
-       " output channels");
+       " output channels" + (b.staged ? "; staged" : ""));
   std::vector<std::string> names;
   for (const jit::KernelPtr& k : owned_kernels_) names.push_back(k->name());
   std::sort(names.begin(), names.end());

@@ -38,6 +38,8 @@ struct GemmSpec {
   static constexpr uint8_t kCareful = 4;
   // X is read from the planes where it lies (GemmArgs::plane), and the panel is written on the way.
   static constexpr uint8_t kInPlace = 8;
+  // X is read from the rows of a stage (GemmArgs::plane): no panel.
+  static constexpr uint8_t kStaged = 16;
 
   bool operator==(const GemmSpec&) const = default;
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
@@ -62,9 +64,13 @@ struct GemmArgs {
   int64_t load_partial, store_partial;
   const int32_t* tail_mask;  // kTail: lane mask of the last vector
   int64_t tail_lanes;
-  const float* plane;                  // kInPlace: first pixel of the first k of the pass
+  const float* plane;                  // kInPlace, kStaged: first pixel of the first k of the pass
   int64_t plane_step;                  // from a k to the next
   int64_t plane_ahead, dst_ahead;      // how far from what is read (kInPlace) and written lines are prefetched
+  // kStaged: lines that are prefetched, so many per tile of channels: runs of ahead_run lines, of the present one
+  // ahead_left are left (both at least 1), ahead_step from the end of a run to the next one.
+  const float* ahead;
+  int64_t ahead_lines, ahead_left, ahead_run, ahead_step;
   int64_t line, mask_offset;           // kCareful: from a k to the next in the panel; from the panel to its masks
   const float* residual[kMaxPostOps];  // by index of the post-op; same position as dst
   int64_t residual_channel[kMaxPostOps], residual_repeat[kMaxPostOps];

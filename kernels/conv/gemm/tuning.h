@@ -29,6 +29,17 @@ inline constexpr double kParkedL2Share = 0.25;
 // Prefetching: the same pixels of so many planes ahead; where the tensors do not fit L2, the pixels two tiles ahead, of
 // inputs and outputs (64 to 128 channels at 147x147: 0.62 of the speed in NHWC without, 0.90 with it).
 inline constexpr int64_t kPlanesAhead = 8, kPixelsAhead = 48;
+// Staged segments (stage.h): where inputs and outputs are beyond this share of L3, which other programs use as well; of
+// L2 for stages and weights; least pixels of an image, and of a segment. Time in ms without and with stages, and of
+// widthwise (one process, medians): 16 to 16 channels at 640x1024 28, 13, 15; 32 to 16 43, 24, 50; 48 to 32 at 320x512
+// 17, 11, 14; 16 to 32 11, 4.5, 5.2; 64 to 48 at 160x256 6.8, 4.6, 6.2; 32 to 48 4.8, 2.6, 3.1; 64 to 128 at 147x147
+// 8.7, 6.5, 9.0; 128 to 128 14.5, 12.3, 17; 4.6 MB (48 to 64 at 80x128) would lose 10 %. Stores past the caches are
+// right even for a reader that follows: with reading all outputs behind it, 16 to 32 at 320x512 takes 8.8 ms, without
+// them 10.4; 32 to 48 at 160x256 3.3 and 3.7.
+inline constexpr double kStagedL3Share = 0.35, kStageL2Share = 0.75;
+inline constexpr int64_t kLeastStagedPixels = 2048, kLeastStagedRun = 96;
+// The cost model: at this part of memory's rate inputs and outputs come and go, beside sums and copies.
+inline constexpr double kStagedRate = 0.67;
 // Most pixels per segment: beyond, weights are used often enough.
 inline constexpr int64_t kMaxSegmentPixels = 480;
 // Segments per thread, at least, where they are not too short: evens out what the threads get.
@@ -44,8 +55,9 @@ inline constexpr double kCopyCycles = 0.35, kGatherCycles = 1.6, kRunCycles = 30
 inline constexpr double kPickCycles = 0.6, kPickAnyCycles = 1.5;
 // Part of the time of transfers from beyond L2 that does not hide behind the sums.
 inline constexpr double kExposedTransfer = 0.6;
-// Tensors beyond this share of L3, which other programs use as well, come at this part of its rate.
-inline constexpr double kNearL3Share = 0.25, kFarL3Rate = 0.2;
+// Tensors beyond this share of L3, which other programs use as well, come at this part of its rate; so do those from
+// memory, many planes at a time.
+inline constexpr double kNearL3Share = 0.25, kFarRate = 0.2;
 
 }  // namespace rafter::gemm
 

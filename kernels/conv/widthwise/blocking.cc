@@ -37,7 +37,7 @@ class Chooser {
   double ColumnCycles(const Blocking& b, int vecs, int ocs) const;
   double MissCycles(const Blocking& b, int vecs, int rows) const;
   double CopyCycles(const Blocking& b) const;
-  double TransferCycles() const;
+  double TransferCycles(const Blocking& b) const;
   double PredictUs(const Blocking& b) const;
   // Bytes of input that `rows` output rows of `pixels` pixels read.
   double InputBytes(int64_t rows, int64_t pixels) const;
@@ -189,16 +189,15 @@ double Chooser::ColumnCycles(const Blocking& b, int vecs, int ocs) const {
 }
 
 // Beyond L2: inputs and outputs once; outputs are read before they are written.
-double Chooser::TransferCycles() const {
-  const double in =
+double Chooser::TransferCycles(const Blocking& b) const {
+  double in =
       static_cast<double>(g_.n * g_.groups * g_.ic_g * g_.in.h * g_.in.w) * sizeof(float);
   const double out =
       static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * sizeof(float);
   if (in + out <= static_cast<double>(machine_.l2_bytes)) return 0;
   const auto l3 = static_cast<double>(machine_.l3_bytes);
-  const double rate = in + out <= l3 * kNearL3Share ? machine_.l3_bytes_per_cycle
-                      : in + out <= l3              ? machine_.l3_bytes_per_cycle * kFarL3Rate
-                                                    : machine_.dram_bytes_per_cycle;
+  const double rate = machine_.l3_bytes_per_cycle * (in + out <= l3 * kNearL3Share ? 1 : kFarRate);
+  if (!b.staged && ChannelsPerSet() > kL1Ways) in *= kSharedSetReads;
   return (in + 2 * out) / rate * kExposedTransfer;
 }
 
@@ -224,7 +223,7 @@ double Chooser::PredictUs(const Blocking& b) const {
     if (rest > 0) row += ColumnCycles(b, rest, ocs);
     cycles += count * row;
   }
-  cycles = cycles * static_cast<double>(g_.n * g_.groups) + TransferCycles() + CopyCycles(b);
+  cycles = cycles * static_cast<double>(g_.n * g_.groups) + TransferCycles(b) + CopyCycles(b);
   return cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
          (b.threads > 1 ? machine_.fork_join_us : 0);
 }

@@ -71,8 +71,12 @@ inline constexpr double kMaskCycles = 2;
 inline constexpr double kCopyCycles = 0.3, kGatherCycles = 1.2;
 // Part of the time of transfers from beyond L2 that does not hide behind the sums.
 inline constexpr double kExposedTransfer = 0.6;
-// Tensors beyond this share of L3, which other programs use as well, come at this part of its rate.
-inline constexpr double kNearL3Share = 0.25, kFarL3Rate = 0.2;
+// Tensors beyond this share of L3, which other programs use as well, come at this part of its rate; so do those from
+// memory, many planes at a time.
+inline constexpr double kNearL3Share = 0.25, kFarRate = 0.2;
+// Lines of more channels than ways that share sets are gone before the next tile needs their rest, and prefetched lines
+// before they are used: 1x1, 32 to 16 channels at 640x1024 50 ms.
+inline constexpr double kSharedSetReads = 3;
 // Strips per thread, at least: evens out what the threads get.
 inline constexpr int64_t kStripsPerThread = 8;
 

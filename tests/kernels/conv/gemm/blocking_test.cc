@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "kernels/conv/gemm/spec.h"
@@ -56,6 +57,29 @@ TEST(Blocking, SegmentsAndPassesCoverTheProblem) {
         }
       }
     }
+  });
+}
+
+TEST(Blocking, StagesFitTheirShareOfL2) {
+  MachineModel machine;
+  machine.l3_bytes = 8 << 20;
+  testing::ForEachIsa([&](Isa isa_row) {
+    const jit::IsaInfo& isa = jit::GetIsaInfo(isa_row);
+    for (const int64_t ic : {3, 16, 64, 128, 1000}) {
+      for (const int64_t oc : {1, 40, 128, 1000}) {
+        const ConvProblem problem = Problem(ic, oc, {256, 250}, {1, 1});
+        const Blocking b = ChooseBlocking(problem, isa, machine, 2);
+        EXPECT_EQ(b.staged, std::max(ic, oc) >= 16 && std::max(ic, oc) <= 128) << ic << " to " << oc;
+        if (!b.staged) continue;
+        EXPECT_LT((2 * ic + oc) * b.segment_pixels * 4, machine.l2_bytes);
+        EXPECT_GE(b.segment_pixels, 96);
+        EXPECT_GE(b.segments * b.segment_pixels, 256 * 250);
+        EXPECT_EQ(b.pass, ic);
+        EXPECT_GE(b.block_channels, oc);
+      }
+    }
+    EXPECT_FALSE(ChooseBlocking(Problem(16, 16, {100, 100}, {1, 1}), isa, machine, 1).staged) << "1.3 MB";
+    EXPECT_FALSE(ChooseBlocking(Problem(16, 16, {256, 250}, {3, 3}), isa, machine, 1).staged) << "no 1x1 kernel";
   });
 }
 

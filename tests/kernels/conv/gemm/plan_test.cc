@@ -87,6 +87,36 @@ TEST(Gemm, WeightsBeyondTheLastCache) {
   SetMachineModel(real);
 }
 
+// Inputs and outputs beyond their share of L3: segments are staged. All kinds of last segments and tiles, images and
+// groups behind each other, slices, residuals.
+TEST(Gemm, StagedSegments) {
+  const MachineModel real = CurrentMachineModel();
+  MachineModel small = real;
+  small.l2_bytes = 256 << 10, small.l3_bytes = 256 << 10;
+  SetMachineModel(small);
+  ForEachIsa([](Isa) {
+    int oc = 1;
+    for (const Size2 in : {Size2{48, 50}, Size2{13, 185}, Size2{49, 49}, Size2{1, 2055}, Size2{55, 59}}) {
+      for (const int threads : {1, 2}) {
+        oc = oc % 13 + 1;
+        const ConvDesc desc = Desc(17 + oc, oc, in);
+        const Result<Conv> conv = Conv::Create(desc, {.threads = threads, .algorithm = "gemm"});
+        ASSERT_NE(conv->Explain().find("; staged"), std::string::npos);
+        ASSERT_TRUE(Gemm(desc).Threads(threads).Run()) << in.h << "x" << in.w << ", oc " << oc;
+      }
+    }
+    ConvDesc desc = Desc(24, 14, {50, 53});
+    desc.n = 3, desc.groups = 2;
+    desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+    ASSERT_TRUE(Gemm(desc).Threads(2).Run());
+    ASSERT_TRUE(Gemm(desc).ResidualInPlace().Run());
+    desc.src.strides = Strides{30 * 2700, 2700, 53, 1};
+    desc.dst.strides = Strides{16 * 2656, 2656, 53, 1};
+    ASSERT_TRUE(Gemm(desc).Run());
+  });
+  SetMachineModel(real);
+}
+
 // Strides, dilations, paddings, groups, post-ops, slices; infinite weights beside padding, too.
 TEST(Gemm, RandomProblems) {
   for (const DataKind data : {DataKind::kInteger, DataKind::kSpecials}) {
