@@ -32,15 +32,37 @@ Size2 PixelSteps(const ConvProblem& problem) {
   return {d.stride.h, d.src.layout == Layout::kNchw ? 1 : d.stride.w};
 }
 
+bool IsOnePixel(const TensorFormat& format, const Strides& strides, Size2 image) {
+  return format.layout == Layout::kNchw && image == Size2{1, 1} && strides.c == 1;
+}
+
+// Whether the same memory can be called NHWC.
+bool RenamesSrc(const ConvProblem& problem) {
+  return IsOnePixel(problem.desc.src, problem.src, problem.desc.in);
+}
+
+bool RenamesDst(const ConvProblem& problem) {
+  const ConvDesc& d = problem.desc;
+  const auto fits = [&](const PostOp& op) {
+    return op.kind != PostOpKind::kResidualAdd || ResidualStrides(problem, op).c == 1;
+  };
+  return IsOnePixel(d.dst, problem.dst, {problem.oh, problem.ow}) &&
+         std::all_of(d.post_ops.begin(), d.post_ops.end(), fits);
+}
+
+// Of images of one pixel.
+Strides RenamedStrides(const Strides& nchw, int64_t channels) { return {nchw.n, 1, channels, channels}; }
+
 // Whether the source is copied: it is foreign, or skipped pixels lie between used ones, which often crowd few sets of
 // the caches.
 bool CopiesSrc(const ConvProblem& problem) {
   const ConvDesc& d = problem.desc;
+  if (RenamesSrc(problem)) return false;
   return IsForeign(d.src, d.groups, problem.ic_g) || PixelSteps(problem) != Size2{1, 1};
 }
 
 bool CopiesDst(const ConvProblem& problem) {
-  return IsForeign(problem.desc.dst, problem.desc.groups, problem.oc_g);
+  return IsForeign(problem.desc.dst, problem.desc.groups, problem.oc_g) && !RenamesDst(problem);
 }
 
 // The problem that the inner algorithm sees.
@@ -53,12 +75,22 @@ ConvProblem InnerProblem(const ConvProblem& problem) {
     d.stride = {d.stride.h / steps.h, d.stride.w / steps.w};
     inner.src = ScratchStrides(d.ic, d.in.h, d.in.w);
     d.src = {Layout::kNhwc, inner.src};
+  } else if (RenamesSrc(problem)) {
+    inner.src = RenamedStrides(problem.src, d.ic);
+    d.src = {Layout::kNhwc, inner.src};
   }
   if (CopiesDst(problem)) {
     inner.dst = ScratchStrides(d.oc, problem.oh, problem.ow);
     d.dst = {Layout::kNhwc, inner.dst};
     for (PostOp& op : d.post_ops) {
       if (op.kind == PostOpKind::kResidualAdd) op.residual_strides = inner.dst;
+    }
+  } else if (RenamesDst(problem)) {
+    inner.dst = RenamedStrides(problem.dst, d.oc);
+    d.dst = {Layout::kNhwc, inner.dst};
+    for (PostOp& op : d.post_ops) {
+      if (op.kind != PostOpKind::kResidualAdd) continue;
+      op.residual_strides = RenamedStrides(ResidualStrides(problem, op), d.oc);
     }
   }
   return inner;
@@ -176,6 +208,7 @@ std::string Plan::Describe() const {
   if (!src_.empty()) copies += " src";
   if (!dst_.empty()) copies += " dst";
   for (size_t i = 0; i < residuals_.size(); ++i) copies += " residual";
+  if (copies.empty()) return "NCHW images of one pixel: the same memory is called NHWC\n" + inner_->Describe();
   return "copied through NHWC scratch of " + std::to_string(scratch_bytes_) + " bytes:" + copies +
          "\n" + inner_->Describe();
 }
@@ -204,8 +237,8 @@ class Draft final : public PlanDraft {
 };
 
 // Bytes per cycle of copies of so many bytes, read and written: within L2, L3, and where L3 is too small for these and
-// what others keep in it (1x1 layers of 7x7 to 160x256 pixels, Zen 3), or too small for them alone (16 to 32 channels at
-// 640x1024: copies of 170 to 250 MB take 20 to 27 ms).
+// what others keep in it (1x1 layers of 7x7 to 160x256 pixels, Zen 3), or too small for them alone (16 to 32 channels
+// at 640x1024: copies of 170 to 250 MB take 20 to 27 ms).
 double CopyRate(double bytes, const MachineModel& machine) {
   constexpr double kNear = 1.6, kFar = 0.45, kFarShare = 0.125, kBeyond = 0.16;
   if (bytes <= static_cast<double>(machine.l2_bytes)) return machine.l3_bytes_per_cycle * kNear;
@@ -218,7 +251,9 @@ double CopyRate(double bytes, const MachineModel& machine) {
 
 Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanContext& context) {
   if (context.isa == Isa::kNone) return {"needs AVX2 and executable memory", 0};
-  if (!CopiesSrc(problem) && !CopiesDst(problem)) return {"no tensor needs to be reordered", 0};
+  if (!CopiesSrc(problem) && !CopiesDst(problem) && !RenamesSrc(problem) && !RenamesDst(problem)) {
+    return {"no tensor needs to be reordered", 0};
+  }
   ConvProblem inner_problem = InnerProblem(problem);
   Offer offer = inner(inner_problem, context);
   if (!offer.refusal.empty()) return offer;

@@ -1,6 +1,7 @@
 // kernels/conv/via_nhwc.h: lets an algorithm that wants channels together serve every layout: the source is copied
 // to NHWC scratch, the algorithm runs there, the result is copied to its own layout. Residuals are copied too. Of the
-// source of a 1x1 kernel with a stride only the used pixels are copied, also from NHWC.
+// source of a 1x1 kernel with a stride only the used pixels are copied, also from NHWC. Images of one pixel lie in
+// NCHW as they do in NHWC: they are renamed, not copied.
 //
 // Not for problems that the algorithm takes as they are. The copies cost what a memory copy costs; their time is
 // part of the prediction.

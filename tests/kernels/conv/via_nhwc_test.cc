@@ -2,6 +2,9 @@
 // Copies to another layout are also in the sweep.
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
 
@@ -33,6 +36,38 @@ TEST(ViaNhwc, UsedPixelsOfASliceAreCopied) {
     desc.ic = 40, desc.oc = 24, desc.in = {7, 9}, desc.stride = {2, 2};
     desc.src = {Layout::kNhwc, Strides{7 * 640, 1, 640, 64}};  // 40 of 64 channels, 9 of 10 columns
     ASSERT_TRUE(ConvTester(desc).Algorithm("pointwise+reorder").Threads(2).Run());
+  });
+}
+
+// One pixel of NCHW is one of NHWC; images, groups, slices and residuals behind each other, and where only one side is
+// a pixel.
+TEST(ViaNhwc, ImagesOfOnePixelAreNotCopied) {
+  ForEachIsa([](Isa) {
+    for (const int64_t ic : {3, 40, 130}) {
+      for (const int64_t oc : {1, 5, 34}) {
+        ConvDesc desc;
+        desc.n = 3, desc.ic = ic * 2, desc.oc = oc * 2, desc.groups = 2, desc.in = {1, 1};
+        desc.src.layout = desc.dst.layout = Layout::kNchw;
+        const Result<Conv> conv = Conv::Create(desc, {.threads = 1, .algorithm = "direct+reorder"});
+        ASSERT_TRUE(conv.ok());
+        EXPECT_NE(conv->Explain().find("the same memory"), std::string::npos);
+        desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+        ASSERT_TRUE(ConvTester(desc).Algorithm("direct+reorder").Threads(2).Run());
+        ASSERT_TRUE(ConvTester(desc).Algorithm("pointwise+reorder").ResidualInPlace().Run());
+        desc.src.strides = Strides{ic * 2 + 5, 1, 1, 1};
+        desc.dst.strides = Strides{oc * 2 + 9, 1, 1, 1};
+        ASSERT_TRUE(ConvTester(desc).Algorithm("direct+reorder").Run());
+        desc.src.strides = Strides{ic * 4, 2, 1, 1};
+        ASSERT_TRUE(ConvTester(desc).Algorithm("direct+reorder").Run());
+        desc.src.strides = desc.dst.strides = std::nullopt, desc.post_ops = {};
+        desc.kernel = {3, 3}, desc.pad = {1, 1, 1, 1};
+        ASSERT_TRUE(ConvTester(desc).Algorithm("direct+reorder").Run());
+        desc.pad = {2, 2, 2, 2};
+        ASSERT_TRUE(ConvTester(desc).Algorithm("direct+reorder").Run());
+        desc.in = {3, 3}, desc.pad = {};
+        ASSERT_TRUE(ConvTester(desc).Algorithm("direct+reorder").Run());
+      }
+    }
   });
 }
 
