@@ -212,7 +212,8 @@ std::vector<int32_t> CutPixels(int64_t pixels, int lanes) {
 
 Blocking ChooseBlocking(const ConvProblem& problem, const jit::IsaInfo& isa, const MachineModel& machine,
                         int threads) {
-  return Chooser(problem, isa, machine, threads).Choose();
+  Blocking alone = Chooser(problem, isa, machine, 1).Choose();
+  return machine.TeamPays(alone.predicted_us, threads) ? Chooser(problem, isa, machine, threads).Choose() : alone;
 }
 
 }  // namespace rafter::gemm

@@ -252,7 +252,8 @@ Blocking Chooser::Choose() {
 
 Blocking ChooseBlocking(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine,
                         int threads) {
-  return Chooser(g, isa, machine, threads).Choose();
+  Blocking alone = Chooser(g, isa, machine, 1).Choose();
+  return machine.TeamPays(alone.predicted_us, threads) ? Chooser(g, isa, machine, threads).Choose() : alone;
 }
 
 int MaxRows(const Geometry& g, const jit::IsaInfo& isa, int vecs, int ocs) {
