@@ -122,7 +122,7 @@ bool Parser::ScanName() {
   if (problem_.name.starts_with('"') && problem_.name.find('"', 1) == std::string::npos) {
     return Fail(start, "the name " + Quoted(problem_.name) + " has no closing '\"'");
   }
-  if (const size_t control = FindControl(problem_.name); control != std::string::npos) {
+  if (const size_t control = FindUnprintable(problem_.name); control != std::string::npos) {
     return Fail(start + control, "the name has a control character; allowed: printable text");
   }
   return true;

@@ -40,6 +40,15 @@ std::string Printable(std::string_view text, size_t most_bytes) {
   return shown;
 }
 
+size_t FindUnprintable(std::string_view text) noexcept {
+  for (size_t at = 0; at < text.size(); ++at) {
+    const unsigned char c = ByteAt(text, at);
+    if (c < 0x20 || c == 0x7f) return at;
+    if (c == 0xc2 && at + 1 < text.size() && ByteAt(text, at + 1) < 0xa0) return at;  // U+0080 to U+009F
+  }
+  return std::string_view::npos;
+}
+
 size_t FindControl(std::string_view text) noexcept {
   for (size_t at = 0; at < text.size(); ++at) {
     const unsigned char c = ByteAt(text, at);

@@ -12,6 +12,9 @@ namespace rafter::bench {
 // reaches a terminal as a command. At most `most_bytes` bytes, then "...".
 std::string Printable(std::string_view text, size_t most_bytes = 80);
 
+// The offset of the first control character, line ends and tabulators included, in names on one line. npos: none.
+size_t FindUnprintable(std::string_view text) noexcept;
+
 // The offset of the first control character, in texts that are for people; blanks of all kinds are none. npos: none.
 size_t FindControl(std::string_view text) noexcept;
 

@@ -133,7 +133,8 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
+    const int code = app.exit(success);
+    return StandardOutputFailed() ? Fail("standard output: cannot be written", kExitError) : code;
   } catch (const CLI::ParseError& error) {
     return Fail(DescribeParseError(app, error), kExitUsage);
   }

@@ -185,20 +185,23 @@ Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const Algori
 
 double LevelBandwidth(const Roofs& roofs, Isa isa, int threads, Level level, Mix mix) noexcept {
   const LevelCapacities capacities = CapacitiesFor(roofs, isa, threads);
-  double best = 0;
+  // Just behind the end of a cache part of the data still comes from it: a level starts at twice the one before.
+  const double from = 2 * (level == Level::kDram ? capacities.l3_bytes
+                           : level == Level::kL3 ? capacities.l2_bytes
+                           : level == Level::kL2 ? capacities.l1_bytes
+                                                 : 0);
+  double best = 0, anywhere = 0;
   for (const bool non_temporal : {false, true}) {
     const BandwidthCurve* curve = FindCurve(roofs, isa, threads, mix, non_temporal);
     if (curve == nullptr || (non_temporal && level != Level::kDram)) continue;
-    // Just behind the end of a cache part of the data still comes from it: DRAM starts at twice L3.
-    const double dram_from = 2 * capacities.l3_bytes;
     for (const BandwidthPoint& point : curve->points) {
       if (LevelOf(capacities, point.footprint_bytes) != level) continue;
-      const bool last = &point == &curve->points.back();
-      if (level == Level::kDram && point.footprint_bytes < dram_from && !last) continue;
-      best = std::max(best, point.gb_per_s);
+      anywhere = std::max(anywhere, point.gb_per_s);
+      const bool last = level == Level::kDram && &point == &curve->points.back();
+      if (point.footprint_bytes >= from || last) best = std::max(best, point.gb_per_s);
     }
   }
-  return best;
+  return best > 0 ? best : anywhere;  // a level smaller than twice the one before has nothing else
 }
 
 double RidgePoint(const Roofs& roofs, Isa isa, int threads, Level level, Mix mix) noexcept {

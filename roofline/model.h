@@ -77,8 +77,8 @@ double MixBandwidth(const Roofs& roofs, Isa isa, int threads, double store_share
 double RidgePoint(const Roofs& roofs, Isa isa, int threads, Level level,
                   Mix mix = Mix::kCopy) noexcept;
 
-// Bandwidth of a mix within a level (the largest value of its stretch of the curve), GB/s. 0 =
-// unknown.
+// Bandwidth of a mix within a level, GB/s: the largest value of its stretch of the curve, from twice the level before
+// on. 0 = unknown.
 double LevelBandwidth(const Roofs& roofs, Isa isa, int threads, Level level, Mix mix) noexcept;
 
 // bound / time; 0 when no time was measured.

@@ -90,6 +90,17 @@ TEST(ReportTable, MarkdownRowsHaveTheHeadersWidth) {
   for (size_t width : widths) EXPECT_EQ(width, widths[0]);
 }
 
+TEST(ReportTable, MarkdownShowsTheBoundOfTheAlgorithmThatRan) {
+  std::vector<CaseResult> cases = MakeCases();
+  cases.resize(1);
+  cases[0].bound_us = 200, cases[0].efficiency = 0.5;
+  cases[0].own.emplace();
+  cases[0].own->bound_us = 64, cases[0].own->binding = "L2";
+  const std::string text = WriteMarkdown(cases, SummarizeCases(cases), {});
+  EXPECT_NE(text.find("| 64.00 | L2 | 50.0\\* |"), std::string::npos) << text;
+  EXPECT_NE(text.find("own bound"), std::string::npos);
+}
+
 TEST(ReportTable, CsvQuotesAndHasAllColumns) {
   std::vector<CaseResult> cases = MakeCases();
   cases[0].name = "a,\"b\"";

@@ -5,6 +5,7 @@ failing cases."""
 import csv
 import io
 import pathlib
+import subprocess
 import unittest
 
 import command
@@ -153,6 +154,15 @@ class Bench(CommandTest):
         result = run("bench", TINY, *BUDGET, "--json", "/dev/full")
         self.assertEqual(result.returncode, 1)
         self.assertIn("--json: '/dev/full' cannot be written", result.stderr)
+
+    def test_help_that_cannot_be_written_is_an_error(self):
+        if not pathlib.Path("/dev/full").exists():
+            self.skipTest("no /dev/full")
+        for arguments in (["--help"], ["--version"], ["bench", "--help"]):
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([command.RAFTER, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(result.returncode, 1, arguments)
+            self.assertIn("standard output: cannot be written", result.stderr)
 
     def test_progress_goes_to_standard_error_in_tenths(self):
         result = run("bench", "@smoke", "--budget", "2s")

@@ -172,6 +172,14 @@ TEST(LevelBandwidth, OfDramLeavesOutWhatTheCacheStillServes) {
   EXPECT_EQ(LevelBandwidth(roofs, Isa::kAvx2, 1, Level::kDram, Mix::kLoad), 20);
 }
 
+TEST(LevelBandwidth, OfACacheLeavesOutWhatTheOneBeforeStillServes) {
+  Roofs roofs = MadeUpMachine().roofs;
+  for (BandwidthPoint& point : roofs.curves[0].points) {
+    if (point.footprint_bytes > 512 * kKiB && point.footprint_bytes < 1024 * kKiB) point.gb_per_s = 100;
+  }
+  EXPECT_EQ(LevelBandwidth(roofs, Isa::kAvx2, 1, Level::kL3, Mix::kLoad), 60);
+}
+
 TEST(RidgePoint, IsPeakOverBandwidth) {
   const Roofs roofs = MadeUpMachine().roofs;
   EXPECT_DOUBLE_EQ(RidgePoint(roofs, Isa::kAvx2, 1, Level::kDram), 100.0 / 16);
