@@ -135,6 +135,30 @@ Status TakeShard(const std::string& text, BenchPlan& plan) {
   return {};
 }
 
+// Options that would do nothing for any of the cases.
+Status CheckApplies(const BenchOptions& options, const BenchPlan& plan) {
+  const auto is_operator = [](const bench::SuiteCase& one) { return one.op != nullptr; };
+  if (std::none_of(plan.cases.begin(), plan.cases.end(), is_operator)) {
+    if (plan.pages == bench::Pages::kKept) return {};
+    return NotAllowed("--pages", options.pages, "kept, where no case is an operator such as scratch:8M");
+  }
+  if (!std::all_of(plan.cases.begin(), plan.cases.end(), is_operator)) return {};
+  const BenchOptions defaults;
+  const struct {
+    const char* name;
+    const std::string &value, &unset;
+  } of_convolutions[] = {{"--algorithm", options.algorithm, defaults.algorithm},
+                         {"--post-ops", options.post_ops, defaults.post_ops},
+                         {"--tile", options.tile, defaults.tile},
+                         {"--accuracy", options.accuracy, defaults.accuracy},
+                         {"--plan", options.plan, defaults.plan}};
+  for (const auto& option : of_convolutions) {
+    if (option.value == option.unset) continue;
+    return NotAllowed(option.name, option.value, "nothing, where every case is an operator: it is for convolutions");
+  }
+  return {};
+}
+
 Status TakeCases(const BenchOptions& options, BenchPlan& plan) {
   if (options.cases.empty() && options.sweep.empty()) {
     return NothingGiven("case", "descriptors such as mb1ic64ih56oc64oh56kh3ph1, files, @suites");
@@ -155,11 +179,7 @@ Status TakeCases(const BenchOptions& options, BenchPlan& plan) {
   bench::RemoveDuplicates(plan.cases);
   plan.duplicates = static_cast<int>(before - plan.cases.size());
   if (Status status = TakeShard(options.shard, plan); !status.ok()) return status;
-  const bool convolutions_only =
-      std::none_of(plan.cases.begin(), plan.cases.end(), [](const auto& one) { return one.op != nullptr; });
-  if (plan.pages != bench::Pages::kKept && convolutions_only) {
-    return NotAllowed("--pages", options.pages, "kept, where no case is an operator such as scratch:8M");
-  }
+  if (Status status = CheckApplies(options, plan); !status.ok()) return status;
   return CheckTyped(plan);
 }
 

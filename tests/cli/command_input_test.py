@@ -68,6 +68,9 @@ class BadInput(CommandTest):
         self.refuse(["bench", TINY, "--base", TINY], "--base: given alone", "--sweep")
         self.refuse(["bench", "--sweep", "oc=1,2"], "--base: nothing given", "a descriptor")
         self.refuse(["bench", TINY, "--pages", "fresh"], "--pages: 'fresh'", "operator")
+        for option, value in (("--algorithm", "direct"), ("--post-ops", "relu"), ("--tile", "6x2"),
+                              ("--accuracy", "strict"), ("--plan", "measure")):
+            self.refuse(["bench", "eltwise:relu:1x8x4x4", option, value], f"{option}: '{value}'", "operator")
         self.refuse(["sizes", TINY, "--mb", "4"], "--mb: '4'", "@suites only")
         self.refuse(["compare", "-", "-"], "B.json: '-'", "one of the two")
 
