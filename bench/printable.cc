@@ -6,6 +6,11 @@ namespace {
 
 unsigned char ByteAt(std::string_view text, size_t at) { return static_cast<unsigned char>(text[at]); }
 
+// U+0080 to U+009F, which terminals take as commands, too.
+bool IsLateControl(std::string_view text, size_t at) {
+  return ByteAt(text, at) == 0xc2 && at + 1 < text.size() && ByteAt(text, at + 1) < 0xa0;
+}
+
 // Bytes of the printable character that begins at `at`; 0: there is none. Of UTF-8 the forms suffice: a terminal
 // decides what it shows for a code point, but takes no command from one beyond U+009F.
 size_t PrintableLength(std::string_view text, size_t at) {
@@ -16,8 +21,7 @@ size_t PrintableLength(std::string_view text, size_t at) {
   for (size_t i = 1; i < length; ++i) {
     if ((ByteAt(text, at + i) & 0xc0) != 0x80) return 0;
   }
-  const bool control = first == 0xc2 && ByteAt(text, at + 1) < 0xa0;  // U+0080 to U+009F
-  return control ? 0 : length;
+  return IsLateControl(text, at) ? 0 : length;
 }
 
 // As "\x1b".
@@ -43,8 +47,7 @@ std::string Printable(std::string_view text, size_t most_bytes) {
 size_t FindUnprintable(std::string_view text) noexcept {
   for (size_t at = 0; at < text.size(); ++at) {
     const unsigned char c = ByteAt(text, at);
-    if (c < 0x20 || c == 0x7f) return at;
-    if (c == 0xc2 && at + 1 < text.size() && ByteAt(text, at + 1) < 0xa0) return at;  // U+0080 to U+009F
+    if (c < 0x20 || c == 0x7f || IsLateControl(text, at)) return at;
   }
   return std::string_view::npos;
 }

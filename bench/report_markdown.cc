@@ -71,7 +71,7 @@ std::string WriteMarkdown(std::span<const CaseResult> cases, const Summary& summ
     text += Row(result, options.versus);
     own = own || result.own;
   }
-  if (own) text += "\n\\* of the algorithm's own bound, which is named beside it; GFLOP/s are effective.\n";
+  if (own) text += "\n\\* of the own bound of the algorithm that ran; GFLOP/s are effective.\n";
   TableOptions plain = options;
   plain.color = false;
   plain.baseline_too_old = false;  // said above
