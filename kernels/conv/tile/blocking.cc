@@ -214,7 +214,7 @@ void Chooser::ChooseOrder(Blocking& b) const {
   const double passes = static_cast<double>(units) / chunk_units;
   const double tiles = static_cast<double>(CeilDiv(g_.oc_g, b.channels[0].oc_vecs * isa_.vec_lanes()));
   if (weights <= l2 || passes * weights + inputs < kInputCost * (tiles * inputs) + weights) {
-    b.units_per_chunk = static_cast<int64_t>(chunk_units);
+    b.units_per_chunk = CeilDiv(units, CeilDiv(units, static_cast<int64_t>(chunk_units)));
   }
 }
 
