@@ -57,15 +57,16 @@ TEST(Winograd, EveryPadding) {
 TEST(Winograd, EveryTailOfChannels) {
   ForEachIsa([](Isa) {
     for (const Layout layout : kLayouts) {
-      for (int64_t c = 16; c <= 40; c += Step(2)) {
-        ConvDesc outputs = Desc(16, c, {5, 7}, layout, layout), inputs = Desc(c, 16, {7, 5}, layout, layout);
+      for (int64_t c = 1; c <= 40; c += Step(2)) {
+        ConvDesc outputs = Desc(16, c, {5, 7}, layout, layout);
+        ConvDesc inputs = Desc(c, 16, {7, 5}, layout, layout);
         if (c % 2 == 0) {
           outputs.post_ops = {PostOp::ResidualAdd(), PostOp::Sigmoid(),
                               PostOp::ChannelScale(std::vector<float>(static_cast<size_t>(c), 2.0f))};
         }
         const char* tile = kTiles[c % 2];
         ASSERT_TRUE(ConvTester(outputs).Algorithm(tile).Data(DataKind::kReal).Threads(1 + c % 3).Run()) << c;
-        ASSERT_TRUE(ConvTester(inputs).Algorithm(tile).Run()) << c;
+        if (c >= 16) ASSERT_TRUE(ConvTester(inputs).Algorithm(tile).Run()) << c;
       }
     }
   });
@@ -91,7 +92,8 @@ TEST(Winograd, OneDimensionAndGroups) {
     for (const Layout layout : kLayouts) {
       for (const Size2 kernel : {Size2{1, 3}, Size2{3, 1}, Size2{3, 3}}) {
         for (const int64_t groups : {1, 2, 3}) {
-          ConvDesc desc = Desc(32 * groups, 16 * groups, {6, 11}, layout, layout);
+          const bool by_groups = groups > 1 && layout == Layout::kNhwc;  // of any number of outputs there
+          ConvDesc desc = Desc(32 * groups, (by_groups ? 13 : 16) * groups, {6, 11}, layout, layout);
           desc.kernel = kernel, desc.groups = groups, desc.n = 2;
           desc.pad = {kernel.h / 2, kernel.w / 2, kernel.h / 2, kernel.w / 2};
           for (const char* tile : {"winograd_f4", "winograd_f2"}) {

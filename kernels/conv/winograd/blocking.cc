@@ -28,6 +28,7 @@ class Chooser {
   bool StaysInL3(double bytes) const {
     return bytes <= static_cast<double>(machine_.l3_bytes) * (machine_.l3_shared ? kSharedL3Share : kL3Share);
   }
+  bool HasFewWeights() const { return weights_ <= static_cast<double>(machine_.l2_bytes) * kFewWeightsL2Share; }
   // Cycles on one thread.
   double ProductCycles(int64_t tiles) const;
   double TransformCycles() const;
@@ -64,7 +65,8 @@ double Chooser::ProductCycles(int64_t tiles) const {
     const double step =
         std::max({px * vecs / machine_.fma_pipes, loads, static_cast<double>(machine_.fma_latency) / chains}) +
         kLoadCost * loads;
-    double tile = static_cast<double>(layout_.ic_g) * step + kProductCycles + px * vecs * kAccumulatorCycles;
+    double tile = static_cast<double>(layout_.ic_g) * step + px * vecs * kAccumulatorCycles +
+                  (layout_.ic_g <= kMostBakedChannels ? kBakedProductCycles : kProductCycles);
     if (sum_parts > chains) tile += px * vecs * kAccumulatorCycles;  // parked and read again
     cycles += static_cast<double>(run.panels * parts) * tile;
   }
@@ -74,7 +76,7 @@ double Chooser::ProductCycles(int64_t tiles) const {
 // Of all tiles of a group.
 double Chooser::TransformCycles() const {
   const double vector_cost = isa_.num_vecs >= 32 ? kTransformCycles32 : kTransformCycles16;
-  const double per_vector = vector_cost * g_.shape.positions();
+  const double per_vector = vector_cost * g_.shape.positions() * (HasFewWeights() ? kFewWeightsTransforms : 1);
   const auto cost = [](Layout layout) { return layout == Layout::kNhwc ? 1.0 : kStripCost; };
   const auto in = static_cast<double>(CeilDiv(layout_.ic_g, layout_.lanes)), out = static_cast<double>(layout_.vecs);
   const double tile = in * per_vector * cost(problem_.desc.src.layout) +
@@ -116,7 +118,7 @@ void Chooser::ChooseBlocks(Blocking& b) const {
   const double tile_bytes = g_.shape.positions() * static_cast<double>(kFloat) *
                             static_cast<double>(b.groups * (layout_.ic_g + layout_.vecs * layout_.lanes));
   const auto l2 = static_cast<double>(machine_.l2_bytes);
-  const double share = weights_ <= l2 * kFewWeightsL2Share ? kFewWeightsShare : kL2Share;
+  const double share = HasFewWeights() ? kFewWeightsShare : kL2Share;
   int64_t most = std::clamp(static_cast<int64_t>(l2 * share / tile_bytes), kLeastTiles, kMostTiles);
   if (!StaysInL3(weights_)) most = kMostTiles;
   b.prefetches_weights = weights_ > static_cast<double>(machine_.l2_bytes) * kPrefetchL2Share;

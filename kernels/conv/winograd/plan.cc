@@ -279,8 +279,8 @@ Refusal RefusalOf(const ConvProblem& problem, TileShape tile, const PlanContext&
   if (!square && tile.rows != tile.columns) return "the kernel is one-dimensional: tiles have no two sides";
   if (d.stride != Size2{1, 1}) return {"the stride is #x#, not 1x1", {d.stride.h, d.stride.w}};
   if (d.dilation != Size2{1, 1}) return "the kernel is dilated";
-  if (problem.ic_g < kLeastChannels || problem.oc_g < kLeastChannels) {
-    return {"# channels to # per group, fewer than 16", {problem.ic_g, problem.oc_g}};
+  if (problem.ic_g < kLeastChannels) {
+    return {"# input channels per group, fewer than 16", {problem.ic_g}};
   }
   if (problem.ic_g > kMostChannels || problem.oc_g > kMostChannels) return "more than a million channels";
   if (std::max({d.pad.top, d.pad.left, d.pad.bottom, d.pad.right}) > kMaxPad) return "padding of more than 2";

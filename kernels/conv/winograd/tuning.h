@@ -57,6 +57,9 @@ inline constexpr double kL3Overlap = 0.6, kDramOverlap = 0.4;
 // lie in L2, costs more than the arithmetic. Zen 3, AVX2, 4x4: 200 to 300 cycles each in place, 110 in L1. With 32
 // registers and a larger L2 (Zen 5): 63 and 42.
 inline constexpr double kTransformCycles16 = 6.5, kTransformCycles32 = 2.5;
+// … of it where the weights are few, so that V and M leave the half of L2 to others: 16 to 32 channels at 28x28 and
+// 56x56 took 0.6 to 0.85 of what was predicted (Zen 3).
+inline constexpr double kFewWeightsTransforms = 0.65;
 // … per output, where it is written to memory that no cache keeps.
 inline constexpr double kOutputCycles = 3;
 // Cycles per tile and tensor, whatever the channels.
@@ -67,7 +70,7 @@ inline constexpr double kCallCycles = 800;
 inline constexpr double kStripCost = 1.4;
 
 // Cycles of a register tile beside its steps, and of each of its vectors.
-inline constexpr double kProductCycles = 25, kAccumulatorCycles = 1.5;
+inline constexpr double kProductCycles = 25, kBakedProductCycles = 6, kAccumulatorCycles = 1.5;
 // What loads cost even where they hide behind FMAs, in cycles per pair of loads (as in the tile engine).
 inline constexpr double kLoadCost = 0.3;
 
