@@ -24,7 +24,7 @@ class Chooser {
   Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine, int threads)
       : g_(g), isa_(isa), machine_(machine), threads_(threads), cut_(CutChannels(g.oc_g)) {}
 
-  Blocking Choose();
+  Blocking Choose() const;
 
  private:
   void ChoosePasses(Blocking& b) const;
@@ -32,12 +32,14 @@ class Chooser {
   void LimitStrips(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
   double ChannelsPerSet() const;
-  bool IsStaged() const;
+  bool MayBeStaged() const;
+  Blocking Choose(bool staged) const;
   double ChannelCycles(const Blocking& b, int vecs, int rows, int ocs) const;
   double ColumnCycles(const Blocking& b, int vecs, int ocs) const;
   double MissCycles(const Blocking& b, int vecs, int rows) const;
   double CopyCycles(const Blocking& b) const;
   double TransferCycles(const Blocking& b) const;
+  double RowCycles(const Blocking& b, int ocs, bool even_ends) const;
   double PredictUs(const Blocking& b) const;
   // Bytes of input that `rows` output rows of `pixels` pixels read.
   double InputBytes(int64_t rows, int64_t pixels) const;
@@ -74,14 +76,8 @@ double Chooser::ChannelsPerSet() const {
   return static_cast<double>(std::min(g_.ic_g, SumBlock(g_.ic_g))) / static_cast<double>(distinct);
 }
 
-bool Chooser::IsStaged() const {
-  if (g_.stride.w > kMaxSortedStride) return true;
-  // FMAs per input vector: what a copy is measured against.
-  const double work =
-      static_cast<double>(g_.taps() * g_.oc_g) / static_cast<double>(g_.stride.h * g_.stride.w);
-  if (g_.stride.w > 1) return work >= kStagedWorkStride2;
-  return ChannelsPerSet() > kL1Ways && work >= kStagedWork;
-}
+// Where a copy of the inputs can pay at all; whether it does, the predictions say.
+bool Chooser::MayBeStaged() const { return g_.stride.w > 1 || ChannelsPerSet() > kL1Ways; }
 
 void Chooser::ChooseStrips(Blocking& b) const {
   const double budget = static_cast<double>(machine_.l2_bytes) * kL2Share;
@@ -158,7 +154,7 @@ double Chooser::ChannelCycles(const Blocking& b, int vecs, int rows, int ocs) co
   const auto add = [&](int64_t input_rows, int64_t active) {
     const double weights = static_cast<double>(active * ocs),
                  fma = weights * vecs / machine_.fma_pipes;
-    const double loads = (vecs * static_cast<double>(g_.stride.w > 1 ? 2 : 1) * split + weights) /
+    const double loads = (vecs * static_cast<double>(g_.stride.w > 1 && !b.staged ? 2 : 1) * split + weights) /
                          machine_.load_ports;
     cycles +=
         static_cast<double>(input_rows) *
@@ -207,34 +203,43 @@ double Chooser::CopyCycles(const Blocking& b) const {
   const double floats = static_cast<double>(g_.n * g_.groups * b.strips * b.segments) *
                         InputBytes(b.strip_rows, b.segment_tiles * b.max_vecs * isa_.vec_lanes()) /
                         sizeof(float);
-  return floats * (g_.stride.w > 1 ? kGatherCycles : kCopyCycles) *
-         static_cast<double>(b.channel_parts);
+  const double each = g_.stride.w == 1 ? kCopyCycles : g_.stride.w == 2 ? kSplitCycles : kGatherCycles;
+  return floats * each * static_cast<double>(b.channel_parts);
+}
+
+// Of all columns of tiles, for one channel tile.
+double Chooser::RowCycles(const Blocking& b, int ocs, bool even_ends) const {
+  const int64_t vectors = CeilDiv(g_.out.w, isa_.vec_lanes());
+  int64_t whole = vectors / b.max_vecs;
+  const int rest = static_cast<int>(vectors % b.max_vecs);
+  double cycles = 0;
+  if (rest > 0 && even_ends) {
+    const int both = b.max_vecs + rest;
+    --whole;
+    cycles = ColumnCycles(b, both - both / 2, ocs) + ColumnCycles(b, both / 2, ocs);
+  } else if (rest > 0) {
+    cycles = ColumnCycles(b, rest, ocs);
+  }
+  return cycles + static_cast<double>(whole) * ColumnCycles(b, b.max_vecs, ocs);
 }
 
 double Chooser::PredictUs(const Blocking& b) const {
-  const int64_t vectors = CeilDiv(g_.out.w, isa_.vec_lanes());
-  const int rest = static_cast<int>(vectors % b.max_vecs);
-  double cycles = 0;
-  for (int64_t narrow = 0; narrow < 2; ++narrow) {
-    const int ocs = static_cast<int>(cut_.size - narrow);
-    const double count = static_cast<double>(narrow == 0 ? cut_.wide : cut_.tiles - cut_.wide);
-    if (count == 0) continue;
-    double row = static_cast<double>(vectors / b.max_vecs) * ColumnCycles(b, b.max_vecs, ocs);
-    if (rest > 0) row += ColumnCycles(b, rest, ocs);
-    cycles += count * row;
+  double cycles = static_cast<double>(cut_.wide) * RowCycles(b, static_cast<int>(cut_.size), b.even_ends);
+  if (cut_.wide < cut_.tiles) {
+    cycles += static_cast<double>(cut_.tiles - cut_.wide) * RowCycles(b, static_cast<int>(cut_.size) - 1, b.even_ends);
   }
   cycles = cycles * static_cast<double>(g_.n * g_.groups) + TransferCycles(b) + CopyCycles(b);
   return cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
          (b.threads > 1 ? machine_.fork_join_us : 0);
 }
 
-Blocking Chooser::Choose() {
+Blocking Chooser::Choose(bool staged) const {
   Blocking b;
   const int ocs = static_cast<int>(cut_.size);
   const TileWidths& widths = Widths(isa_);
   const int most = g_.rows_share() ? widths.shared[ocs - 1] : widths.alone[ocs - 1];
   b.max_vecs = static_cast<int>(std::min<int64_t>(most, CeilDiv(g_.out.w, isa_.vec_lanes())));
-  b.staged = IsStaged();
+  b.staged = staged;
   ChoosePasses(b);
   ChooseStrips(b);
   LimitStrips(b);
@@ -242,10 +247,19 @@ Blocking Chooser::Choose() {
   b.across =
       tiles >= kAcrossTiles && InputBytes(1, g_.out.w) <= static_cast<double>(machine_.l1d_bytes);
   ChooseThreads(b);
+  if (CeilDiv(g_.out.w, isa_.vec_lanes()) > b.max_vecs) b.even_ends = RowCycles(b, ocs, true) < RowCycles(b, ocs, false);
   const double out = static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * sizeof(float);
   b.prefetches_output = out > static_cast<double>(machine_.l2_bytes * kPrefetchedL2Times);
   b.predicted_us = PredictUs(b);
   return b;
+}
+
+Blocking Chooser::Choose() const {
+  if (g_.stride.w > kMaxSortedStride) return Choose(true);
+  const Blocking in_place = Choose(false);
+  if (!MayBeStaged()) return in_place;
+  const Blocking staged = Choose(true);
+  return staged.predicted_us < in_place.predicted_us ? staged : in_place;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace rafter::widthwise {
 
 struct Blocking {
   int max_vecs = 1;  // vectors per tile
+  bool even_ends = false;  // of rows (row_cut.h)
   // Work is cut into strips (rows of an image of a group), segments (tiles of a row) and parts
   // (channel tiles).
   int64_t strip_rows = 1, strips = 1;

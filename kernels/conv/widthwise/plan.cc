@@ -47,7 +47,7 @@ Result<std::unique_ptr<ConvPlan>> WidthPlan::Make(const ConvProblem& problem, Ge
                                                   const Blocking& blocking, Isa isa) {
   std::unique_ptr<WidthPlan> plan(new WidthPlan(problem, std::move(geometry), blocking, isa));
   std::optional<RowCut> cut = CutRow(plan->geometry_, jit::GetIsaInfo(isa).vec_lanes(),
-                                     plan->blocking_.max_vecs, plan->sorts_lanes());
+                                     plan->blocking_.max_vecs, plan->blocking_.even_ends, plan->sorts_lanes());
   if (!cut) return Status::Unsupported("padding covers too many tiles of the row");
   plan->row_cut_ = std::move(*cut);
   if (Status status = plan->MakeStage(); !status.ok()) return status;
@@ -59,7 +59,14 @@ Status WidthPlan::MakeStage() {
   constexpr double kMaxStageBytes = 1 << 30;
   if (!blocking_.staged) return {};
   const int64_t pixels = blocking_.segment_tiles * tile_pixels() + stage_margin();
-  stage_ = Stage(geometry_, blocking_.strip_rows, std::min(pixels, geometry_.out.w));
+  RowSplitter splitter;
+  if (geometry_.stride.w == 2) {
+    Result<RowSplitter> made = RowSplitter::Make(isa_);
+    if (!made.ok()) return made.status();
+    splitter = std::move(made).value();
+    owned_kernels_.push_back(splitter.kernel());
+  }
+  stage_ = Stage(geometry_, blocking_.strip_rows, std::min(pixels, geometry_.out.w), std::move(splitter));
   const double bytes = stage_.floats() * sizeof(float);
   if (bytes > kMaxStageBytes)
     return Status::Unsupported("the inputs of one output row are beyond 1 GiB");

@@ -14,16 +14,21 @@ constexpr int64_t kMaxMaskLanes = 1 << 19;  // of all edge tiles together: 2 MiB
 
 class Cutter {
  public:
-  Cutter(const Geometry& g, int lanes, int max_vecs, bool sorts_lanes)
+  Cutter(const Geometry& g, int lanes, int max_vecs, bool even_ends, bool sorts_lanes)
       : g_(g), lanes_(lanes), sorts_lanes_(sorts_lanes) {
     vectors_ = CeilDiv(g.out.w, lanes);
     full_tiles_ = vectors_ / max_vecs;
     max_vecs_ = max_vecs;
     if (const int rest = static_cast<int>(vectors_ % max_vecs); rest > 0) ends_ = {rest};
+    if (even_ends && full_tiles_ > 0 && !ends_.empty()) {
+      const int both = max_vecs + ends_[0];
+      --full_tiles_;
+      ends_ = {both - both / 2, both / 2};
+    }
     // A moved vector overlaps its neighbour, whose pixels must not be stored before a residual in
     // place is read.
     const bool moves = g.out.w % lanes != 0 && vectors_ > 1;
-    const int last = ends_.empty() ? max_vecs : ends_[0];
+    const int last = ends_.empty() ? max_vecs : ends_.back();
     if (moves && last == 1 && g.has_residual() && max_vecs > 1) {
       --full_tiles_;
       ends_ = {max_vecs - 1, 2};
@@ -143,8 +148,8 @@ std::optional<RowCut> Cutter::Cut() {
 
 }  // namespace
 
-std::optional<RowCut> CutRow(const Geometry& g, int lanes, int max_vecs, bool sorts_lanes) {
-  return Cutter(g, lanes, max_vecs, sorts_lanes).Cut();
+std::optional<RowCut> CutRow(const Geometry& g, int lanes, int max_vecs, bool even_ends, bool sorts_lanes) {
+  return Cutter(g, lanes, max_vecs, even_ends, sorts_lanes).Cut();
 }
 
 }  // namespace rafter::widthwise

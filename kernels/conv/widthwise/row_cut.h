@@ -37,9 +37,10 @@ struct RowCut {
   int64_t tiles = 0;
 };
 
-// Rows of g.out.w pixels in tiles of at most `max_vecs` vectors. `sorts_lanes`: inputs are loaded
-// as every other element of two vectors. Absent when the tables of the edges would be too long.
-std::optional<RowCut> CutRow(const Geometry& g, int lanes, int max_vecs, bool sorts_lanes);
+// Rows of g.out.w pixels in tiles of at most `max_vecs` vectors. `even_ends`: the last whole tile and what is left
+// behind it are cut into halves, so that no tile is too narrow to keep the FMA pipes busy. `sorts_lanes`: inputs are
+// loaded as every other element of two vectors. Absent when the tables of the edges would be too long.
+std::optional<RowCut> CutRow(const Geometry& g, int lanes, int max_vecs, bool even_ends, bool sorts_lanes);
 
 }  // namespace rafter::widthwise
 

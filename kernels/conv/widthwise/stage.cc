@@ -2,6 +2,7 @@
 #include "kernels/conv/widthwise/stage.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/sizes.h"
 
@@ -13,6 +14,7 @@ int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 // Whether some output row's tap reads this input row.
 bool RowIsUsed(const Geometry& g, int64_t in_y) {
+  if (g.stride.h == 1 || (g.dilation.h == 1 && g.kernel.h >= g.stride.h)) return true;
   for (int64_t kh = 0; kh < g.kernel.h; ++kh) {
     const int64_t y = in_y + g.pad_top - kh * g.dilation.h;
     if (y >= 0 && y % g.stride.h == 0) return true;
@@ -31,7 +33,8 @@ void CopyPhase(const float* row, int64_t begin, int64_t end, int64_t stride, int
 
 }  // namespace
 
-Stage::Stage(const Geometry& g, int64_t strip_rows, int64_t strip_pixels) : channels_(g.ic_g) {
+Stage::Stage(const Geometry& g, int64_t strip_rows, int64_t strip_pixels, RowSplitter splitter)
+    : splitter_(std::move(splitter)), channels_(g.ic_g) {
   const int64_t stride = g.stride.w;
   int64_t last_step = 0;
   for (int64_t kw = 0; kw < g.kernel.w; ++kw) {
@@ -69,21 +72,34 @@ int64_t Stage::FirstRow(const Geometry& g, int64_t y) const {
 int64_t Stage::FirstColumn(int64_t x) const { return std::max<int64_t>(0, x + first_step_); }
 
 void Stage::Fill(const Geometry& g, const float* image, Range y, int64_t x, float* stage) const {
-  const int64_t stride = g.stride.w, first_row = FirstRow(g, y.begin),
-                first_column = FirstColumn(x);
+  const int64_t first_row = FirstRow(g, y.begin);
   const int64_t reach = (y.end - 1) * g.stride.h - g.pad_top + (g.kernel.h - 1) * g.dilation.h + 1;
   const int64_t end_row = std::min({g.in.h, first_row + rows_, reach});
-  for (int64_t in_y = first_row; in_y < end_row; ++in_y) {
-    if (!RowIsUsed(g, in_y)) continue;
-    for (size_t i = 0; i < phases_.size(); ++i) {
-      // Columns of this phase inside the image, as far as the buffer reaches.
-      const int64_t inside = (g.in.w - phases_[i] + stride - 1) / stride;
-      const int64_t end_column = std::min(inside, first_column + phase_floats_);
-      for (int64_t c = 0; c < channels_; ++c) {
-        CopyPhase(image + c * g.src.c + in_y * g.src.h, first_column, end_column, stride,
-                  phases_[i],
-                  stage + c * channel_floats_ + (in_y - first_row) * row_floats_ +
-                      static_cast<int64_t>(i) * phase_floats_);
+  for (int64_t begin = first_row, end = 0; begin < end_row; begin = end + 1) {
+    for (end = begin; end < end_row && RowIsUsed(g, end);) ++end;
+    if (begin == end) continue;
+    FillRows(g, image + begin * g.src.h, end - begin, FirstColumn(x), stage + (begin - first_row) * row_floats_);
+  }
+}
+
+// Columns of each phase inside the image, as far as the buffer reaches.
+void Stage::FillRows(const Geometry& g, const float* image, int64_t rows, int64_t first, float* stage) const {
+  const int64_t stride = g.stride.w;
+  const auto end_of = [&](int64_t phase) {
+    return std::min((g.in.w - phase + stride - 1) / stride, first + phase_floats_);
+  };
+  for (int64_t c = 0; c < channels_; ++c, image += g.src.c, stage += channel_floats_) {
+    if (stride == 2 && phases_.size() == 2) {
+      const int64_t odd = phases_[0] == 0 ? phase_floats_ : 0, pairs = std::max<int64_t>(0, end_of(1) - first);
+      splitter_.Split({.src = image + 2 * first, .src_row = g.src.h, .even = stage + phase_floats_ - odd,
+                       .odd = stage + odd, .dst_row = row_floats_, .count = rows, .pairs = pairs,
+                       .even_left = end_of(0) > first + pairs});
+      continue;
+    }
+    for (int64_t row = 0; row < rows; ++row) {
+      for (size_t i = 0; i < phases_.size(); ++i) {
+        CopyPhase(image + row * g.src.h, first, end_of(phases_[i]), stride, phases_[i],
+                  stage + row * row_floats_ + static_cast<int64_t>(i) * phase_floats_);
       }
     }
   }

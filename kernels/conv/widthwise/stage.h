@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/conv/widthwise/geometry.h"
+#include "kernels/conv/widthwise/row_splitter.h"
 #include "runtime/parallel.h"
 
 namespace rafter::widthwise {
@@ -19,7 +20,7 @@ class Stage {
  public:
   Stage() = default;
   // For strips of at most this many output rows and pixels.
-  Stage(const Geometry& g, int64_t strip_rows, int64_t strip_pixels);
+  Stage(const Geometry& g, int64_t strip_rows, int64_t strip_pixels, RowSplitter splitter);
 
   // Floats of the buffer; too large when beyond 64-bit byte offsets.
   double floats() const;
@@ -37,9 +38,12 @@ class Stage {
   int64_t Offset(const Geometry& g, int64_t y, int64_t first, int64_t in_y, int64_t x) const;
 
  private:
+  // `image`: first of these input rows; `first`: column, in units of the stride; `stage`: where that row begins.
+  void FillRows(const Geometry& g, const float* image, int64_t rows, int64_t first, float* stage) const;
   int64_t FirstRow(const Geometry& g, int64_t y) const;
   int64_t FirstColumn(int64_t x) const;  // in units of the stride
 
+  RowSplitter splitter_;
   std::vector<int64_t> phases_;  // those that some kernel column uses
   std::vector<int64_t> column_table_;
   int64_t first_step_ =

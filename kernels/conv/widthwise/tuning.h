@@ -20,15 +20,10 @@ inline constexpr TileWidths kWidths32 = {28, {12, 6, 8, 6}, {24, 12, 8, 6}};
 inline constexpr int64_t kMaxSortedStride = 2;
 
 // Planes of channels at multiples of 4096 bytes share their sets of L1: with more channels than
-// ways each tap evicts the next one's inputs. A copy of the strip with channels a line further
-// apart costs about as much as kStagedWork FMAs per input vector. NCHW, one thread, Zen 3: 3x3 40
-// to 12 at 32x32 264 us without, 141 with the copy, 64 to 64 at 224x224 130563 and 54124, 48 to 48
-// at 160x256 52762 and 23267.
+// ways each tap evicts the next one's inputs, unless a copy of the strip has channels a line further
+// apart. NCHW, one thread, Zen 3: 3x3 40 to 12 at 32x32 264 us without, 141 with the copy, 64 to 64
+// at 224x224 130563 and 54124, 48 to 48 at 160x256 52762 and 23267.
 inline constexpr int64_t kSetPeriod = 4096, kL1Ways = 8;
-inline constexpr double kStagedWork = 24;
-// With stride 2 the copy saves a load per vector: 7x7 3 to 64 at 224x224 3170 us without, 2840 with
-// it; 3x3 3 to 32 339 and 348; 64 to 128 at 56x56 3193 and 2529.
-inline constexpr double kStagedWorkStride2 = 96;
 
 // Rows of at least this many tiles whose inputs fit L1 are computed along the row, so that outputs
 // are written line by line: 3x3 3 to 64 at 224x224 in NCHW 3820 us downwards, 3360 us along the
@@ -67,8 +62,8 @@ inline constexpr int64_t kTlbChannels = 32;
 inline constexpr double kTlbMissCycles = 2.6;
 // Per tap of a tile at the end of a padded row: masks (3x3 and 5x5, 16 to 16 channels at 10x10, paddings of 1 to 6).
 inline constexpr double kMaskCycles = 2;
-// Copies into the stage, per float: whole rows, and every second or more.
-inline constexpr double kCopyCycles = 0.3, kGatherCycles = 1.2;
+// Copies into the stage, per float: whole rows; even and odd elements apart; every third or more.
+inline constexpr double kCopyCycles = 0.3, kSplitCycles = 0.4, kGatherCycles = 1.2;
 // Part of the time of transfers from beyond L2 that does not hide behind the sums.
 inline constexpr double kExposedTransfer = 0.6;
 // Tensors beyond this share of L3, which other programs use as well, come at this part of its rate; so do those from

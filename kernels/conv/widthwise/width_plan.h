@@ -3,6 +3,7 @@
 #ifndef RAFTER_KERNELS_CONV_WIDTHWISE_WIDTH_PLAN_H_
 #define RAFTER_KERNELS_CONV_WIDTHWISE_WIDTH_PLAN_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -57,7 +58,9 @@ class WidthPlan final : public ConvPlan {
   // Of the tiles of full width. The last tiles of a row may start this much earlier than a whole
   // number of those.
   int64_t tile_pixels() const { return blocking_.max_vecs * jit::GetIsaInfo(isa_).vec_lanes(); }
-  int64_t stage_margin() const { return 2 * jit::GetIsaInfo(isa_).vec_lanes(); }
+  int64_t stage_margin() const {
+    return std::max(2, blocking_.max_vecs / 2 + 1) * jit::GetIsaInfo(isa_).vec_lanes();
+  }
   // The innermost loop of the tiles of a column.
   Line LineOf(const Column& column) const {
     const bool staged_columns = blocking_.staged && geometry_.stride.w > 1;
