@@ -7,6 +7,7 @@
 #include "jit/post_op_emitter.h"
 #include "kernels/conv/widthwise/pack.h"
 #include "kernels/conv/widthwise/spec.h"
+#include "kernels/conv/widthwise/stage.h"
 #include "kernels/conv/widthwise/tuning.h"
 #include "kernels/cost/conv_cost.h"
 #include "kernels/sizes.h"
@@ -77,7 +78,7 @@ double Chooser::ChannelsPerSet() const {
 }
 
 // Where a copy of the inputs can pay at all; whether it does, the predictions say.
-bool Chooser::MayBeStaged() const { return g_.stride.w > 1 || ChannelsPerSet() > kL1Ways; }
+bool Chooser::MayBeStaged() const { return g_.stride.w > 1 || ChannelsPerSet() > kL1Ways || Stage::IsPadded(g_); }
 
 void Chooser::ChooseStrips(Blocking& b) const {
   const double budget = static_cast<double>(machine_.l2_bytes) * kL2Share;
@@ -133,12 +134,17 @@ double Chooser::MissCycles(const Blocking& b, int vecs, int rows) const {
   const int64_t lines = vecs * isa_.vec_bytes * g_.stride.w / line + 1;
   const int64_t bytes = channels * g_.input_rows(rows) * lines * line;
   const int64_t tiles = CeilDiv(g_.out.w, vecs * isa_.vec_lanes());
-  const bool padded = g_.pad_left > 0 || (g_.out.w - 1) * g_.stride.w + (g_.kernel.w - 1) * g_.dilation.w >= g_.in.w;
+  const bool masked = (g_.pad_left > 0 || (g_.out.w - 1) * g_.stride.w + (g_.kernel.w - 1) * g_.dilation.w >= g_.in.w) &&
+                      !(b.staged && Stage::IsPadded(g_));
   double cycles = static_cast<double>(bytes) > static_cast<double>(machine_.l1d_bytes) * kL1Share
                       ? kMissCycles * static_cast<double>(std::min<int64_t>(g_.stride.w, 2))
                       : 0;
+  if (g_.stride.w > 1 && !b.staged) {
+    const bool far = InputBytes(g_.out.h, g_.out.w) > static_cast<double>(machine_.l2_bytes) * kL2Share;
+    cycles += far ? 2 * kSortCycles : kSortCycles;
+  }
   // Two tiles per row run edge kernels.
-  if (padded) cycles += kMaskCycles * static_cast<double>(std::min<int64_t>(tiles, 2)) / static_cast<double>(tiles);
+  if (masked) cycles += kMaskCycles * static_cast<double>(std::min<int64_t>(tiles, 2)) / static_cast<double>(tiles);
   if (!b.staged && ChannelsPerSet() > kL1Ways) cycles += kSetMissCycles;
   if (g_.taps() == 1 && channels > kTlbChannels) cycles += kTlbMissCycles;
   return cycles;
@@ -158,7 +164,7 @@ double Chooser::ChannelCycles(const Blocking& b, int vecs, int rows, int ocs) co
                          machine_.load_ports;
     cycles +=
         static_cast<double>(input_rows) *
-        (std::max({fma, loads, static_cast<double>(machine_.fma_latency)}) + kTapCycles + misses);
+        (std::max({fma, loads, static_cast<double>(machine_.fma_latency) + kChainCycles}) + kTapCycles + misses);
   };
   for (int64_t r = 1; r < rows; ++r) add(2 * distance, r);
   add(g_.kernel.h - (rows - 1) * distance, rows);

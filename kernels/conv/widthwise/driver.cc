@@ -21,7 +21,11 @@ namespace rafter::widthwise {
 class WidthDriver {
  public:
   WidthDriver(const WidthPlan& plan, const ConvCall& call, int thread)
-      : plan_(plan), g_(plan.geometry_), b_(plan.blocking_), call_(call) {
+      : plan_(plan),
+        g_(plan.geometry_),
+        b_(plan.blocking_),
+        call_(call),
+        rows_(plan.has_careful_rows() && call.weights[0] == 0 ? plan.careful_rows_ : plan.rows_) {
     args_.post_params = plan.post_params_.data();
     args_.finite_weights = call.weights[0] != 0;
     if (!b_.staged) return;
@@ -59,6 +63,7 @@ class WidthDriver {
   const Geometry& g_;
   const Blocking& b_;
   const ConvCall& call_;
+  const RowKernels& rows_;
   const ColumnKernels* kernels_ = nullptr;
   float* stage_ = nullptr;                         // of this thread
   int64_t first_y_ = 0, first_x_ = 0;              // of the item
@@ -82,7 +87,7 @@ void WidthDriver::RunItem(int64_t item) {
   n_ = item / g_.groups;
   const Range rows = {strip * b_.strip_rows, std::min(g_.out.h, (strip + 1) * b_.strip_rows)};
   const Range row_tiles = {segment * b_.segment_tiles,
-                           std::min(plan_.row_cut_.tiles, (segment + 1) * b_.segment_tiles)};
+                           std::min(rows_.cut.tiles, (segment + 1) * b_.segment_tiles)};
   first_y_ = rows.begin;
   first_x_ = std::max<int64_t>(0, row_tiles.begin * plan_.tile_pixels() - plan_.stage_margin());
   if (b_.staged) {
@@ -108,8 +113,8 @@ void WidthDriver::SetPass(Range channels) {
 
 void WidthDriver::RunColumns(Range row_tiles, Range rows) {
   int64_t first = 0;  // index of the column's first tile
-  for (size_t i = 0; i < plan_.row_cut_.columns.size(); ++i) {
-    const int64_t count = plan_.row_cut_.columns[i].count;
+  for (size_t i = 0; i < rows_.cut.columns.size(); ++i) {
+    const int64_t count = rows_.cut.columns[i].count;
     const Range here = {std::max(row_tiles.begin - first, int64_t{0}),
                         std::min(row_tiles.end - first, count)};
     if (here.begin < here.end) RunColumn(i, here, rows);
@@ -140,8 +145,8 @@ void WidthDriver::SetColumn(const Column& column) {
   args_.tail_lanes = column.tail_lanes;
   args_.tail_mask = FirstLanes(column.tail_lanes);
   if (!column.is_edge()) return;
-  args_.tap_codes = plan_.row_cut_.codes.data() + column.codes;
-  args_.masks = plan_.row_cut_.masks.data() + column.masks;
+  args_.tap_codes = rows_.cut.codes.data() + column.codes;
+  args_.masks = rows_.cut.masks.data() + column.masks;
 }
 
 int64_t WidthDriver::FullRuns(int64_t y, int64_t end, int rows) const {
@@ -154,8 +159,8 @@ int64_t WidthDriver::FullRuns(int64_t y, int64_t end, int rows) const {
 }
 
 void WidthDriver::RunColumn(size_t index, Range tiles, Range rows) {
-  const Column& column = plan_.row_cut_.columns[index];
-  kernels_ = &plan_.kernels_[index][narrow_];
+  const Column& column = rows_.cut.columns[index];
+  kernels_ = &rows_.kernels[index][narrow_];
   const int64_t tile_pixels = column.vecs * jit::GetIsaInfo(plan_.isa_).vec_lanes();
   SetColumn(column);
   for (int64_t y = rows.begin; y < rows.end;) {

@@ -46,12 +46,10 @@ WidthPlan::WidthPlan(const ConvProblem& problem, Geometry geometry, const Blocki
 Result<std::unique_ptr<ConvPlan>> WidthPlan::Make(const ConvProblem& problem, Geometry geometry,
                                                   const Blocking& blocking, Isa isa) {
   std::unique_ptr<WidthPlan> plan(new WidthPlan(problem, std::move(geometry), blocking, isa));
-  std::optional<RowCut> cut = CutRow(plan->geometry_, jit::GetIsaInfo(isa).vec_lanes(),
-                                     plan->blocking_.max_vecs, plan->blocking_.even_ends, plan->sorts_lanes());
-  if (!cut) return Status::Unsupported("padding covers too many tiles of the row");
-  plan->row_cut_ = std::move(*cut);
   if (Status status = plan->MakeStage(); !status.ok()) return status;
-  if (Status status = plan->CompileKernels(); !status.ok()) return status;
+  if (Status status = plan->CutRows(); !status.ok()) return status;
+  if (Status status = plan->CompileKernels(plan->rows_); !status.ok()) return status;
+  if (Status status = plan->CompileKernels(plan->careful_rows_); !status.ok()) return status;
   return std::unique_ptr<ConvPlan>(std::move(plan));
 }
 
@@ -59,19 +57,30 @@ Status WidthPlan::MakeStage() {
   constexpr double kMaxStageBytes = 1 << 30;
   if (!blocking_.staged) return {};
   const int64_t pixels = blocking_.segment_tiles * tile_pixels() + stage_margin();
-  RowSplitter splitter;
-  if (geometry_.stride.w == 2) {
-    Result<RowSplitter> made = RowSplitter::Make(isa_);
-    if (!made.ok()) return made.status();
-    splitter = std::move(made).value();
-    owned_kernels_.push_back(splitter.kernel());
-  }
-  stage_ = Stage(geometry_, blocking_.strip_rows, std::min(pixels, geometry_.out.w), std::move(splitter));
+  stage_ = Stage(geometry_, blocking_.strip_rows, std::min(pixels, geometry_.out.w));
+  if (Status status = stage_.UseKernels(geometry_, isa_); !status.ok()) return status;
+  if (stage_.kernel() != nullptr) owned_kernels_.push_back(stage_.kernel());
   const double bytes = stage_.floats() * sizeof(float);
   if (bytes > kMaxStageBytes)
     return Status::Unsupported("the inputs of one output row are beyond 1 GiB");
   stage_bytes_ = (static_cast<size_t>(bytes) + 63) / 64 * 64;
   return {};
+}
+
+Status WidthPlan::CutRows() {
+  const auto cut = [&](const Geometry& g, RowKernels& rows) -> Status {
+    std::optional<RowCut> made =
+        CutRow(g, jit::GetIsaInfo(isa_).vec_lanes(), blocking_.max_vecs, blocking_.even_ends, sorts_lanes());
+    if (!made) return Status::Unsupported("padding covers too many tiles of the row");
+    rows.cut = std::move(*made);
+    return {};
+  };
+  if (!has_careful_rows()) return cut(geometry_, rows_);
+  if (Status status = cut(geometry_, careful_rows_); !status.ok()) return status;
+  Geometry padded = geometry_;
+  padded.pad_left = 0;
+  padded.in.w = (padded.out.w - 1) * padded.stride.w + (padded.kernel.w - 1) * padded.dilation.w + 1;
+  return cut(padded, rows_);
 }
 
 int WidthPlan::UnrollOf(Line line) const {
@@ -81,18 +90,18 @@ int WidthPlan::UnrollOf(Line line) const {
   return taps <= kMaxLine ? static_cast<int>(taps) : kPassTaps;
 }
 
-Status WidthPlan::CompileKernels() {
+Status WidthPlan::CompileKernels(RowKernels& all) {
   const jit::IsaInfo& isa = jit::GetIsaInfo(isa_);
-  kernels_.resize(row_cut_.columns.size());
-  for (size_t i = 0; i < kernels_.size(); ++i) {
-    const Column& column = row_cut_.columns[i];
+  all.kernels.resize(all.cut.columns.size());
+  for (size_t i = 0; i < all.kernels.size(); ++i) {
+    const Column& column = all.cut.columns[i];
     for (const int narrow : {0, 1}) {
       if (narrow != 0 && channels_.wide == channels_.tiles) continue;
       const int ocs = static_cast<int>(channels_.size) - narrow;
-      ColumnKernels& kernels = kernels_[i][static_cast<size_t>(narrow)];
+      ColumnKernels& kernels = all.kernels[i][static_cast<size_t>(narrow)];
       kernels.rows = MaxRows(geometry_, isa, column.vecs, ocs);
       for (int rows = 1; rows <= kernels.rows; ++rows) {
-        Result<WidthFunction*> kernel = Kernel(column, ocs, rows);
+        Result<WidthFunction*> kernel = Kernel(all.cut, column, ocs, rows);
         if (!kernel.ok()) return kernel.status();
         kernels.by_rows[static_cast<size_t>(rows) - 1] = *kernel;
       }
@@ -102,7 +111,7 @@ Status WidthPlan::CompileKernels() {
 }
 
 // How the loops over columns and along the line are written.
-void WidthPlan::SetLoops(const Column& column, WidthSpec& spec) const {
+void WidthPlan::SetLoops(const RowCut& cut, const Column& column, WidthSpec& spec) const {
   const Geometry& g = geometry_;
   const Line line = LineOf(column);
   spec.unroll = static_cast<uint8_t>(UnrollOf(line));
@@ -118,18 +127,21 @@ void WidthPlan::SetLoops(const Column& column, WidthSpec& spec) const {
     spec.flags |= WidthSpec::kRest;
   }
   const int64_t columns = line == Line::kChannels ? g.kernel.w : 1;
-  if (columns == 1 || (columns <= kMaxColumns && columns * spec.unroll <= kMaxRowTaps)) {
+  // Careful rows are rare: their edge kernels serve every padding.
+  if (column.is_edge() && &cut == &careful_rows_.cut) {
+    spec.columns = 0;
+  } else if (columns == 1 || (columns <= kMaxColumns && columns * spec.unroll <= kMaxRowTaps)) {
     spec.columns = static_cast<uint8_t>(columns);
   }
   if (!column.is_edge()) return;
   spec.flags |= WidthSpec::kEdge;
   for (int i = 0; i < spec.columns; ++i) {
-    const uint32_t code = row_cut_.codes[static_cast<size_t>(column.codes + i)] & 15u;
+    const uint32_t code = cut.codes[static_cast<size_t>(column.codes + i)] & 15u;
     spec.tap_codes |= code << (4 * i);
   }
 }
 
-Result<WidthFunction*> WidthPlan::Kernel(const Column& column, int ocs, int rows) {
+Result<WidthFunction*> WidthPlan::Kernel(const RowCut& cut, const Column& column, int ocs, int rows) {
   WidthSpec spec{};
   spec.isa = isa_;
   spec.vecs = static_cast<uint8_t>(column.vecs);
@@ -142,12 +154,12 @@ Result<WidthFunction*> WidthPlan::Kernel(const Column& column, int ocs, int rows
   if (column.tail_lanes > 0) spec.flags |= WidthSpec::kTail;
   if (rows > 1) spec.row_distance = static_cast<uint8_t>(geometry_.row_distance());
   spec.tiles_ahead = blocking_.prefetches_output ? kTilesAhead : 0;
-  SetLoops(column, spec);
+  SetLoops(cut, column, spec);
   spec.post_ops = jit::PostOpChain(geometry_.post_ops);
   Result<jit::KernelPtr> kernel = GetWidthKernel(spec);
   if (!kernel.ok()) return kernel.status();
   // The largest interior tile does most of the work.
-  if (kernel_name_.empty() || (!column.is_edge() && ocs == channels_.size))
+  if (kernel_name_.empty() || (!column.is_edge() && ocs == channels_.size && &cut == &rows_.cut))
     kernel_name_ = (*kernel)->name();
   owned_kernels_.push_back(*kernel);
   return (*kernel)->entry<WidthFunction>();

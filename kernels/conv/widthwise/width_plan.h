@@ -28,6 +28,12 @@ struct ColumnKernels {
   std::array<WidthFunction*, kMaxRows> by_rows{};
 };
 
+struct RowKernels {
+  RowCut cut;
+  // Per column: of the wide and of the narrow channel tiles.
+  std::vector<std::array<ColumnKernels, 2>> kernels;
+};
+
 class WidthPlan final : public ConvPlan {
  public:
   static Result<std::unique_ptr<ConvPlan>> Make(const ConvProblem& problem, Geometry geometry,
@@ -52,7 +58,10 @@ class WidthPlan final : public ConvPlan {
 
   WidthPlan(const ConvProblem& problem, Geometry geometry, const Blocking& blocking, Isa isa);
   Status MakeStage();
-  Status CompileKernels();
+  Status CutRows();
+  Status CompileKernels(RowKernels& rows);
+  // Stages hold zeros for the padding of a row, which do for finite weights.
+  bool has_careful_rows() const { return blocking_.staged && stage_.is_padded(); }
   // Whether even inputs are sorted out in registers.
   bool sorts_lanes() const { return geometry_.stride.w == 2 && !blocking_.staged; }
   // Of the tiles of full width. The last tiles of a row may start this much earlier than a whole
@@ -66,21 +75,19 @@ class WidthPlan final : public ConvPlan {
     const bool staged_columns = blocking_.staged && geometry_.stride.w > 1;
     return column.is_edge() || staged_columns ? Line::kChannels : geometry_.line();
   }
-  void SetLoops(const Column& column, WidthSpec& spec) const;
+  void SetLoops(const RowCut& cut, const Column& column, WidthSpec& spec) const;
   // How many taps of a line are written out; the rest of a pass, if any, one by one.
   int UnrollOf(Line line) const;
-  Result<WidthFunction*> Kernel(const Column& column, int ocs, int rows);
+  Result<WidthFunction*> Kernel(const RowCut& cut, const Column& column, int ocs, int rows);
 
   const Geometry geometry_;
   const Isa isa_;
   const WeightLayout weights_;
   const ChannelCut channels_;
   Blocking blocking_;
-  RowCut row_cut_;
+  RowKernels rows_, careful_rows_;
   Stage stage_;             // where blocking_.staged
   size_t stage_bytes_ = 0;  // per thread
-  // Per column: of the wide and of the narrow channel tiles.
-  std::vector<std::array<ColumnKernels, 2>> kernels_;
   std::vector<jit::KernelPtr> owned_kernels_;
   std::vector<float> post_params_;  // alpha, beta per post-op
   std::string kernel_name_;

@@ -59,14 +59,14 @@ void CheckMasks(const Geometry& g, const RowCut& cut, const Column& column, int 
   }
 }
 
-void Check(const Case& c, int lanes, int max_vecs) {
+void Check(const Case& c, int lanes, int max_vecs, bool even_ends) {
   SCOPED_TRACE(::testing::Message()
                << "in " << c.in << " kernel " << c.kernel << " stride " << c.stride << " dilation "
-               << c.dilation << " pad " << c.pad << " vecs " << max_vecs);
+               << c.dilation << " pad " << c.pad << " vecs " << max_vecs << " even " << even_ends);
   const Geometry g = GeometryFor(c);
   if (g.out.w < 1) return;
   const int elements = c.stride == 2 ? 2 : 1;
-  const std::optional<RowCut> cut = CutRow(g, lanes, max_vecs, c.stride == 2);
+  const std::optional<RowCut> cut = CutRow(g, lanes, max_vecs, even_ends, c.stride == 2);
   ASSERT_TRUE(cut);
   std::vector<int> covered(static_cast<size_t>(g.out.w), 0);
   int64_t tiles = 0;
@@ -98,10 +98,13 @@ TEST(RowCut, CoversEveryRow) {
     for (const int64_t kernel : {1, 2, 3, 7}) {
       for (const int64_t stride : {1, 2}) {
         for (const int64_t dilation : {1, 5}) {
-          for (const int64_t pad : {0, 1, 3, 40}) Check({in, kernel, stride, dilation, pad}, 8, 3);
+          for (const int64_t pad : {0, 1, 3, 40}) {
+            for (const bool even : {false, true}) Check({in, kernel, stride, dilation, pad}, 8, 3, even);
+          }
         }
-        Check({in, kernel, stride, 1, kernel / 2}, 16, 1);
-        Check({in, kernel, stride, 1, kernel / 2}, 8, 12);
+        Check({in, kernel, stride, 1, kernel / 2}, 16, 1, false);
+        Check({in, kernel, stride, 1, kernel / 2}, 8, 12, false);
+        Check({in, kernel, stride, 1, kernel / 2}, 4, 6, true);
       }
     }
   }
@@ -109,19 +112,35 @@ TEST(RowCut, CoversEveryRow) {
 
 TEST(RowCut, AMovedVectorHasItsNeighbourInTheTileWhereResidualsAreRead) {
   Geometry g = GeometryFor({30, 1, 1, 1, 0});  // 4 vectors, the last one partly filled
-  EXPECT_EQ(CutRow(g, 8, 3, false)->columns.back().vecs, 1);
+  EXPECT_EQ(CutRow(g, 8, 3, false, false)->columns.back().vecs, 1);
   g.post_ops = {PostOp::ResidualAdd()};
   g.residuals.resize(1);
-  const RowCut cut = *CutRow(g, 8, 3, false);
+  const RowCut cut = *CutRow(g, 8, 3, false, false);
   EXPECT_EQ(cut.columns.back().vecs, 2);
   EXPECT_EQ(cut.columns.back().shift, 2);
   EXPECT_EQ(cut.tiles, 2);
 }
 
+TEST(RowCut, EvenEndsAreHalves) {
+  const auto vecs = [](int64_t pixels, bool even) {
+    std::vector<int> all;
+    const std::optional<RowCut> cut = CutRow(GeometryFor({pixels, 1, 1, 1, 0}), 8, 3, even, false);
+    for (const Column& column : cut->columns) {
+      for (int64_t i = 0; i < column.count; ++i) all.push_back(column.vecs);
+    }
+    return all;
+  };
+  EXPECT_EQ(vecs(56, false), (std::vector<int>{3, 3, 1}));
+  EXPECT_EQ(vecs(56, true), (std::vector<int>{3, 2, 2}));
+  EXPECT_EQ(vecs(53, true), (std::vector<int>{3, 2, 2}));
+  EXPECT_EQ(vecs(48, true), (std::vector<int>{3, 3}));
+  EXPECT_EQ(vecs(8, true), (std::vector<int>{1}));
+}
+
 TEST(RowCut, LongRowsNeedNoLists) {
-  const RowCut cut = *CutRow(GeometryFor({int64_t{1} << 40, 3, 1, 1, 1}), 8, 3, false);
+  const RowCut cut = *CutRow(GeometryFor({int64_t{1} << 40, 3, 1, 1, 1}), 8, 3, false, false);
   EXPECT_LE(cut.columns.size(), 4u);
-  EXPECT_FALSE(CutRow(GeometryFor({8, 3, 1, 1, int64_t{1} << 40}), 8, 3, false))
+  EXPECT_FALSE(CutRow(GeometryFor({8, 3, 1, 1, int64_t{1} << 40}), 8, 3, false, false))
       << "padding without end";
 }
 

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <vector>
+
+#include "tests/support/for_each_isa.h"
+#include "tests/support/guarded_buffer.h"
 
 namespace rafter::widthwise {
 namespace {
@@ -19,11 +22,18 @@ Geometry Make(int64_t stride, int64_t kernel, int64_t dilation, int64_t pad) {
   return g;
 }
 
-void CheckStrip(const Geometry& g, Range y, Range x) {
-  const Stage stage(g, y.end - y.begin, x.end - x.begin);
-  std::vector<float> image(2 * 9 * 23), buffer(static_cast<size_t>(stage.floats()), std::nanf(""));
-  for (size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i);
-  stage.Fill(g, image.data(), y, x.begin, buffer.data());
+// `isa`: of the generated kernels; Isa::kNone: plain loops.
+void CheckStrip(const Geometry& g, Range y, Range x, Isa isa) {
+  Stage stage(g, y.end - y.begin, x.end - x.begin);
+  if (isa != Isa::kNone) {
+    const Status status = stage.UseKernels(g, isa);
+    if (!status.ok()) GTEST_SKIP() << status.message();
+  }
+  testing::GuardedBuffer source(2 * 9 * 23), target(static_cast<size_t>(stage.floats()));
+  float *image = source.data(), *buffer = target.data();
+  for (int i = 0; i < 2 * 9 * 23; ++i) image[i] = static_cast<float>(i);
+  std::fill_n(buffer, static_cast<size_t>(stage.floats()), std::nanf(""));
+  stage.Fill(g, image, y, x.begin, buffer);
   for (int64_t row = y.begin; row < y.end; ++row) {
     for (int64_t kh = 0; kh < g.kernel.h; ++kh) {
       const int64_t in_y = row * g.stride.h - g.pad_top + kh * g.dilation.h;
@@ -31,12 +41,12 @@ void CheckStrip(const Geometry& g, Range y, Range x) {
       for (int64_t pixel = x.begin; pixel < x.end; ++pixel) {
         for (int64_t kw = 0; kw < g.kernel.w; ++kw) {
           const int64_t in_x = pixel * g.stride.w - g.pad_left + kw * g.dilation.w;
-          if (in_x < 0 || in_x >= g.in.w) continue;
+          const bool inside = in_x >= 0 && in_x < g.in.w;
+          if (!inside && !stage.is_padded()) continue;
           const int64_t at =
               stage.channel_floats() + stage.Offset(g, y.begin, x.begin, in_y, pixel) +
               stage.column_table()[static_cast<size_t>(kw)] / static_cast<int64_t>(sizeof(float));
-          ASSERT_EQ(buffer[static_cast<size_t>(at)],
-                    image[static_cast<size_t>(g.src.c + in_y * 23 + in_x)])
+          ASSERT_EQ(buffer[at], inside ? image[g.src.c + in_y * 23 + in_x] : 0)
               << "row " << row << " kh " << kh << " pixel " << pixel << " kw " << kw;
         }
       }
@@ -48,13 +58,17 @@ TEST(Stage, EveryTapFindsItsInput) {
   for (const int64_t stride : {1, 2, 3, 5, 16}) {
     for (const int64_t kernel : {1, 3, 7}) {
       for (const int64_t dilation : {1, 2}) {
-        for (const int64_t pad : {0, 2, 30}) {
+        for (const int64_t pad : {0, 2, 30, 70}) {
           const Geometry g = Make(stride, kernel, dilation, pad);
           SCOPED_TRACE(::testing::Message() << "stride " << stride << " kernel " << kernel
                                             << " dilation " << dilation << " pad " << pad);
-          CheckStrip(g, {0, g.out.h}, {0, g.out.w});
-          CheckStrip(g, {1, g.out.h}, {g.out.w / 2, g.out.w});
-          CheckStrip(g, {g.out.h - 1, g.out.h}, {0, (g.out.w + 1) / 2});
+          const auto check = [&](Isa isa) {
+            CheckStrip(g, {0, g.out.h}, {0, g.out.w}, isa);
+            CheckStrip(g, {1, g.out.h}, {g.out.w / 2, g.out.w}, isa);
+            CheckStrip(g, {g.out.h - 1, g.out.h}, {0, (g.out.w + 1) / 2}, isa);
+          };
+          check(Isa::kNone);
+          testing::ForEachIsa(check);
         }
       }
     }
