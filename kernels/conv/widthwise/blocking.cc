@@ -134,8 +134,8 @@ double Chooser::MissCycles(const Blocking& b, int vecs, int rows) const {
   const int64_t lines = vecs * isa_.vec_bytes * g_.stride.w / line + 1;
   const int64_t bytes = channels * g_.input_rows(rows) * lines * line;
   const int64_t tiles = CeilDiv(g_.out.w, vecs * isa_.vec_lanes());
-  const bool masked = (g_.pad_left > 0 || (g_.out.w - 1) * g_.stride.w + (g_.kernel.w - 1) * g_.dilation.w >= g_.in.w) &&
-                      !(b.staged && Stage::IsPadded(g_));
+  const int64_t last = (g_.out.w - 1) * g_.stride.w + (g_.kernel.w - 1) * g_.dilation.w;
+  const bool masked = (g_.pad_left > 0 || last >= g_.in.w) && !(b.staged && Stage::IsPadded(g_));
   double cycles = static_cast<double>(bytes) > static_cast<double>(machine_.l1d_bytes) * kL1Share
                       ? kMissCycles * static_cast<double>(std::min<int64_t>(g_.stride.w, 2))
                       : 0;
@@ -253,7 +253,9 @@ Blocking Chooser::Choose(bool staged) const {
   b.across =
       tiles >= kAcrossTiles && InputBytes(1, g_.out.w) <= static_cast<double>(machine_.l1d_bytes);
   ChooseThreads(b);
-  if (CeilDiv(g_.out.w, isa_.vec_lanes()) > b.max_vecs) b.even_ends = RowCycles(b, ocs, true) < RowCycles(b, ocs, false);
+  if (CeilDiv(g_.out.w, isa_.vec_lanes()) > b.max_vecs) {
+    b.even_ends = RowCycles(b, ocs, true) < RowCycles(b, ocs, false);
+  }
   const double out = static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * sizeof(float);
   b.prefetches_output = out > static_cast<double>(machine_.l2_bytes * kPrefetchedL2Times);
   b.predicted_us = PredictUs(b);

@@ -48,8 +48,9 @@ inline constexpr int64_t kPartialBytes = 32 << 10;
 // The cost model (Zen 3, AVX2). Half of the unaligned loads of 32 bytes cross a line of 64 and cost
 // two; all of those of 64 bytes.
 inline constexpr double kSplitLoads16 = 1.5, kSplitLoads32 = 2;
-// Cycles lost per tap; of a chain of dependent FMAs, beside their latency; per kernel column and input row; per tile beside its sums; per accumulator:
-// zeroing, bias and store; per kernel call: filling its arguments.
+// Cycles lost per tap; of a chain of dependent FMAs, beside their latency (8 of them take 4.7 cycles); per kernel column
+// and input row; per tile beside its sums; per accumulator: zeroing, bias and store; per kernel call: filling its
+// arguments.
 inline constexpr double kTapCycles = 0.5, kChainCycles = 0.7, kColumnCycles = 3, kTileCycles = 15,
                         kAccumulatorCycles = 1.5;
 inline constexpr double kCallCycles = 50;
@@ -62,8 +63,8 @@ inline constexpr int64_t kTlbChannels = 32;
 inline constexpr double kTlbMissCycles = 2.6;
 // Per tap of a tile at the end of a padded row: masks (3x3 and 5x5, 16 to 16 channels at 10x10, paddings of 1 to 6).
 inline constexpr double kMaskCycles = 2;
-// Per tap where even inputs are sorted out in registers, and once more where the image does not stay in L2 (3x3 stride 2
-// at 97x97 and at 241x241: 6 to 10 % and 18 % slower per tap than from a stage).
+// Per tap where even inputs are sorted out in registers, and once more where the image does not stay in L2 (3x3 stride
+// 2 at 97x97 and at 241x241: 6 to 10 % and 18 % slower per tap than from a stage).
 inline constexpr double kSortCycles = 0.6;
 // Copies into the stage, per float: whole rows; even and odd elements apart; every third or more.
 inline constexpr double kCopyCycles = 0.3, kSplitCycles = 0.35, kGatherCycles = 1.2;

@@ -11,9 +11,11 @@
 // rows outside are skipped, and the tiles at the ends of a row run edge kernels, which mask the
 // lanes that a tap does not reach. The last vector of a row is moved back to end with the row, so
 // that lanes are computed twice rather than stored partly. 1x1 kernels over dense planes see the
-// image as one long row. With stride 2 even inputs are sorted out in registers. With larger
-// strides, with stride 2 and many output channels, and where the planes of too many channels share
-// their sets of L1, the inputs of a strip of rows are copied first (stage.h).
+// image as one long row. With stride 2 even inputs are sorted out in registers.
+//
+// With larger strides, and wherever the predictions are in favour, the inputs of a strip of rows are
+// copied first (stage.h): that sorts them once for all output channels, keeps planes of channels from
+// sharing their sets of L1, and puts zeros beside the rows, so that no tile needs masks.
 //
 // Order of each sum: as ADR 3 says: blocks of input channels, kernel rows, kernel columns, channels
 // of the block.
