@@ -48,9 +48,9 @@ inline constexpr int64_t kPartialBytes = 32 << 10;
 // The cost model (Zen 3, AVX2). Half of the unaligned loads of 32 bytes cross a line of 64 and cost
 // two; all of those of 64 bytes.
 inline constexpr double kSplitLoads16 = 1.5, kSplitLoads32 = 2;
-// Cycles lost per tap; of a chain of dependent FMAs, beside their latency (8 of them take 4.7 cycles); per kernel column
-// and input row; per tile beside its sums; per accumulator: zeroing, bias and store; per kernel call: filling its
-// arguments.
+// Cycles lost per tap; of a chain of dependent FMAs, beside their latency (8 of them take 4.7 cycles); per kernel
+// column and input row; per tile beside its sums; per accumulator: zeroing, bias and store; per kernel call: filling
+// its arguments.
 inline constexpr double kTapCycles = 0.5, kChainCycles = 0.7, kColumnCycles = 3, kTileCycles = 15,
                         kAccumulatorCycles = 1.5;
 inline constexpr double kCallCycles = 50;

@@ -193,6 +193,34 @@ TEST(Widthwise, InfiniteWeightsReachTheirTapsOnly) {
   });
 }
 
+// The same where stages hold zeros for the padding: strides that are always staged.
+TEST(Widthwise, InfiniteWeightsFindNoZerosInStages) {
+  ForEachIsa([](Isa) {
+    for (const int64_t stride : {3, 4}) {
+      for (const int64_t kernel : {3, 7, 11}) {
+        for (const int64_t width : {5, 30, 150}) {
+          ConvDesc desc = Desc(1, 2, 1, {1, width}, {1, kernel});
+          desc.stride = {1, stride}, desc.pad = {0, kernel - 1, 0, kernel - 1};
+          const Result<Conv> conv = Conv::Create(desc, {.threads = 1, .algorithm = "widthwise"});
+          ASSERT_TRUE(conv.ok()) << conv.status().message();
+          const std::vector<float> src(static_cast<size_t>(2 * width), 1.0f);
+          std::vector<float> weights(static_cast<size_t>(2 * kernel), 1.0f), dst(400);
+          weights[static_cast<size_t>(kernel - 1)] = HUGE_VALF;
+          const Result<PackedWeights> packed = conv->PackWeights(weights.data(), nullptr);
+          ASSERT_TRUE(packed.ok());
+          ASSERT_TRUE(conv->Run(src.data(), *packed, dst.data()).ok());
+          for (int64_t x = 0; x < conv->output_size().w; ++x) {
+            const int64_t last = x * stride, first = last - kernel + 1;  // input columns of the taps
+            const int64_t taps = std::min(last, width - 1) - std::max<int64_t>(first, 0) + 1;
+            const float expected = last < width ? HUGE_VALF : static_cast<float>(2 * taps);
+            ASSERT_EQ(dst[static_cast<size_t>(x)], expected) << stride << " kernel " << kernel << " at " << x;
+          }
+        }
+      }
+    }
+  });
+}
+
 TEST(Widthwise, RefusesWithAReason) {
   ForEachIsa([](Isa) {
     const auto refusal = [](const ConvDesc& desc) {
