@@ -1,5 +1,5 @@
 // kernels/conv/winograd/input_stage.cc: gives the input kernel tiles in any layout: in place where all of a tile's
-// inputs exist and a vector of channels lies together, through a table of pointers at the border of NHWC images, else
+// inputs exist and a vector of channels lies together, through a table of pointers at the border of such images, else
 // from a copy in the stage, in which padding and missing channels are zero.
 #include <algorithm>
 #include <cstring>
@@ -88,35 +88,61 @@ void Worker::FindPixels(const float* image, int64_t y, int64_t x, InputArgs& arg
   }
 }
 
+// Tiles at the border of an image in blocks: pointers to a tile's inputs move on by a block at a time.
+void Worker::TransformBlocks(const TileRun& run, Range tiles) {
+  const ConvDesc& d = problem_.desc;
+  const Strides& s = problem_.src;
+  const int64_t block = ChannelBlock(d.src.layout), block_bytes = s.c * kFloat;
+  const float* image = call_.src + run.n * s.n + group_ * problem_.ic_g / block * s.c;
+  const int64_t y = run.y * shape_.out_h() - d.pad.top, positions = shape_.positions();
+  InputArgs args;
+  args.v_plane = plan_.v_rows_.position * kFloat;
+  args.v_column = shape_.in_h() * args.v_plane;
+  args.src_step = args.v_step = lanes_ * kFloat;
+  for (int64_t i = tiles.begin; i < tiles.end; ++i) {
+    FindPixels(image, y, (run.x + i) * shape_.out_w() - d.pad.left, args);
+    int64_t steps[kMaxInputs * kMaxInputs];
+    for (int64_t p = 0; p < positions; ++p) steps[p] = args.pixels[p] == plan_.zeros_.data() ? 0 : block_bytes;
+    float* v = buffers_.v + (run.first + i) * plan_.v_rows_.tile;
+    for (int64_t channel = 0; channel < problem_.ic_g; channel += block) {
+      args.src_offset = 0, args.v = v + channel;
+      args.count = CeilDiv(std::min(block, problem_.ic_g - channel), lanes_);
+      plan_.input_scattered_(&args);
+      for (int64_t p = 0; p < positions; ++p) args.pixels[p] = Shift(args.pixels[p], steps[p]);
+    }
+  }
+}
+
 // Other layouts: a vector of channels after the other, all tiles of the run.
 void Worker::TransformVectors(const TileRun& run) {
   const ConvDesc& d = problem_.desc;
   const Strides& s = problem_.src;
   const int64_t block = ChannelBlock(d.src.layout);
   const int64_t y = run.y * shape_.out_h() - d.pad.top;
-  const Range inside = plan_.vectors_lie_together(d.src.layout) ? InsideTiles(run) : Range{0, 0};
+  const bool in_place = plan_.vectors_lie_together(d.src.layout);
+  const Range inside = in_place ? InsideTiles(run) : Range{0, 0};
+  if (in_place) {
+    TransformBlocks(run, {0, inside.begin});
+    TransformBlocks(run, {std::max(inside.begin, inside.end), run.count});
+    if (inside.begin >= inside.end) return;
+  }
   InputArgs args;
   args.v_plane = plan_.v_rows_.position * kFloat;
   args.v_column = shape_.in_h() * args.v_plane;
   args.v_step = plan_.v_rows_.tile * kFloat;
   args.src_row = s.h * kFloat, args.src_px = s.w * kFloat;
   args.src_step = shape_.out_w() * args.src_px;
-  const auto part = [&](int64_t begin, int64_t end) {
-    return TileRun{run.n, run.y, run.x + begin, end - begin, run.first + begin};
-  };
   for (int64_t channel = 0; channel < problem_.ic_g; channel += lanes_) {
-    if (inside.begin >= inside.end) {
+    if (!in_place) {
       TransformStrip(run, channel);
       continue;
     }
-    if (inside.begin > 0) TransformStrip(part(0, inside.begin), channel);
     const int64_t c = group_ * problem_.ic_g + channel;
     const int64_t x = (run.x + inside.begin) * shape_.out_w() - d.pad.left;
     args.src = call_.src + run.n * s.n + c / block * s.c + c % block + y * s.h + x * s.w;
     args.v = buffers_.v + (run.first + inside.begin) * plan_.v_rows_.tile + channel;
     args.count = inside.end - inside.begin;
     plan_.input_(&args);
-    if (inside.end < run.count) TransformStrip(part(inside.end, run.count), channel);
   }
 }
 

@@ -67,7 +67,7 @@ Status WinogradPlan::GetKernels() {
   if (Status status = GetProductKernels(); !status.ok()) return status;
   InputSpec input{isa_.isa, shape.rows, shape.columns, false};
   if (Status status = Keep(input, input_); !status.ok()) return status;
-  if (!by_vectors(problem_.desc.src.layout)) {
+  if (!by_vectors(problem_.desc.src.layout) || vectors_lie_together(problem_.desc.src.layout)) {
     input.scattered = true;
     if (Status status = Keep(input, input_scattered_); !status.ok()) return status;
     zeros_.assign(static_cast<size_t>(blocking_.groups * problem_.ic_g), 0.0f);
