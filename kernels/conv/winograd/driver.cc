@@ -23,12 +23,14 @@ Worker::Worker(const WinogradPlan& plan, const ConvCall& call, const Buffers& bu
       buffers_(buffers), lanes_(plan.layout_.lanes) {}
 
 void Worker::TransformInputs(Range block, Range mine) {
-  const bool by_vectors = plan_.by_vectors(problem_.desc.src.layout);
+  const Layout layout = problem_.desc.src.layout;
   ForEachRun(block, mine, kStripTiles, [&](const TileRun& run) {
-    if (by_vectors) {
-      TransformVectors(run);
-    } else {
+    if (layout == Layout::kNhwc) {
       TransformPixels(run);
+    } else if (plan_.vectors_lie_together(layout)) {
+      TransformBlocks(run);
+    } else {
+      TransformVectors(run);
     }
   });
 }

@@ -15,18 +15,6 @@ bool Worker::IsInside(int64_t y, int64_t x) const {
   return y >= 0 && x >= 0 && y + shape_.in_h() <= in.h && x + shape_.in_w() <= in.w;
 }
 
-// The tiles of a run that do not reach into the padding.
-Range Worker::InsideTiles(const TileRun& run) const {
-  const ConvDesc& d = problem_.desc;
-  const int64_t y = run.y * shape_.out_h() - d.pad.top;
-  if (y < 0 || y + shape_.in_h() > d.in.h) return {0, 0};
-  const auto x = [&](int64_t i) { return (run.x + i) * shape_.out_w() - d.pad.left; };
-  Range inside{0, run.count};
-  while (inside.begin < inside.end && x(inside.begin) < 0) ++inside.begin;
-  while (inside.end > inside.begin && x(inside.end - 1) + shape_.in_w() > d.in.w) --inside.end;
-  return inside;
-}
-
 // The inputs of a tile, less the columns that it shares with the one before it, which comes first.
 void Worker::PrefetchInputs(int64_t group, const TileRun& run, bool is_first) const {
   const ConvDesc& d = problem_.desc;
@@ -88,8 +76,9 @@ void Worker::FindPixels(const float* image, int64_t y, int64_t x, InputArgs& arg
   }
 }
 
-// Tiles at the border of an image in blocks: pointers to a tile's inputs move on by a block at a time.
-void Worker::TransformBlocks(const TileRun& run, Range tiles) {
+// Blocks whose vectors lie together: a tile after the other, all channels, a block at a time. Pointers to the inputs
+// of a tile at the border move on with the blocks.
+void Worker::TransformBlocks(const TileRun& run) {
   const ConvDesc& d = problem_.desc;
   const Strides& s = problem_.src;
   const int64_t block = ChannelBlock(d.src.layout), block_bytes = s.c * kFloat;
@@ -99,51 +88,32 @@ void Worker::TransformBlocks(const TileRun& run, Range tiles) {
   args.v_plane = plan_.v_rows_.position * kFloat;
   args.v_column = shape_.in_h() * args.v_plane;
   args.src_step = args.v_step = lanes_ * kFloat;
-  for (int64_t i = tiles.begin; i < tiles.end; ++i) {
-    FindPixels(image, y, (run.x + i) * shape_.out_w() - d.pad.left, args);
+  args.src_row = s.h * kFloat, args.src_px = s.w * kFloat;
+  for (int64_t i = 0; i < run.count; ++i) {
+    const int64_t x = (run.x + i) * shape_.out_w() - d.pad.left;
+    const bool inside = IsInside(y, x);
+    InputFunction* kernel = inside ? plan_.input_ : plan_.input_scattered_;
+    const float* src = Shift(image, (y * s.h + x * s.w) * kFloat);
     int64_t steps[kMaxInputs * kMaxInputs];
-    for (int64_t p = 0; p < positions; ++p) steps[p] = args.pixels[p] == plan_.zeros_.data() ? 0 : block_bytes;
+    if (!inside) {
+      FindPixels(image, y, x, args);
+      for (int64_t p = 0; p < positions; ++p) steps[p] = args.pixels[p] == plan_.zeros_.data() ? 0 : block_bytes;
+    }
     float* v = buffers_.v + (run.first + i) * plan_.v_rows_.tile;
     for (int64_t channel = 0; channel < problem_.ic_g; channel += block) {
-      args.src_offset = 0, args.v = v + channel;
+      args.src = src, args.src_offset = 0, args.v = v + channel;
       args.count = CeilDiv(std::min(block, problem_.ic_g - channel), lanes_);
-      plan_.input_scattered_(&args);
+      kernel(&args);
+      src = Shift(src, block_bytes);
+      if (inside) continue;
       for (int64_t p = 0; p < positions; ++p) args.pixels[p] = Shift(args.pixels[p], steps[p]);
     }
   }
 }
 
-// Other layouts: a vector of channels after the other, all tiles of the run.
+// Other layouts: through a strip, a vector of channels after the other, all tiles of the run.
 void Worker::TransformVectors(const TileRun& run) {
-  const ConvDesc& d = problem_.desc;
-  const Strides& s = problem_.src;
-  const int64_t block = ChannelBlock(d.src.layout);
-  const int64_t y = run.y * shape_.out_h() - d.pad.top;
-  const bool in_place = plan_.vectors_lie_together(d.src.layout);
-  const Range inside = in_place ? InsideTiles(run) : Range{0, 0};
-  if (in_place) {
-    TransformBlocks(run, {0, inside.begin});
-    TransformBlocks(run, {std::max(inside.begin, inside.end), run.count});
-    if (inside.begin >= inside.end) return;
-  }
-  InputArgs args;
-  args.v_plane = plan_.v_rows_.position * kFloat;
-  args.v_column = shape_.in_h() * args.v_plane;
-  args.v_step = plan_.v_rows_.tile * kFloat;
-  args.src_row = s.h * kFloat, args.src_px = s.w * kFloat;
-  args.src_step = shape_.out_w() * args.src_px;
-  for (int64_t channel = 0; channel < problem_.ic_g; channel += lanes_) {
-    if (!in_place) {
-      TransformStrip(run, channel);
-      continue;
-    }
-    const int64_t c = group_ * problem_.ic_g + channel;
-    const int64_t x = (run.x + inside.begin) * shape_.out_w() - d.pad.left;
-    args.src = call_.src + run.n * s.n + c / block * s.c + c % block + y * s.h + x * s.w;
-    args.v = buffers_.v + (run.first + inside.begin) * plan_.v_rows_.tile + channel;
-    args.count = inside.end - inside.begin;
-    plan_.input_(&args);
-  }
+  for (int64_t channel = 0; channel < problem_.ic_g; channel += lanes_) TransformStrip(run, channel);
 }
 
 void Worker::TransformStrip(const TileRun& run, int64_t channel) {

@@ -45,7 +45,7 @@ class Worker {
   void PrefetchInputs(int64_t group, const TileRun& run, bool is_first) const;
   void FindPixels(const float* image, int64_t y, int64_t x, InputArgs& args) const;
   void TransformVectors(const TileRun& run);
-  void TransformBlocks(const TileRun& run, Range tiles);
+  void TransformBlocks(const TileRun& run);
   void TransformStrip(const TileRun& run, int64_t channel);
   void FillStrip(const TileRun& run, int64_t channel, int64_t columns);
   void CopyBlocks(const float* from, int64_t channels, int64_t pixels, float* to) const;
@@ -57,7 +57,6 @@ class Worker {
   void TransposeChannels(const WinogradPlan::ToStrip& kernels, const float* from, const ChannelRows& rows,
                          int64_t pixels, float* strip, int64_t strip_row) const;
   bool IsInside(int64_t y, int64_t x) const;
-  Range InsideTiles(const TileRun& run) const;
 
   // --- output_stage.cc ---
   void StorePixels(const TileRun& run, Range vecs);
