@@ -33,6 +33,7 @@ class Chooser {
   // Cycles of one input channel for one tile: the slowest of FMA pipes, load ports, chains, weight stream.
   double StepCycles(int px, int vecs) const;
   double TileCycles(int px, int vecs) const;
+  double PieceCycles() const;
   int64_t OutputLines(int vecs) const;
   double RowCycles(int vecs);
   int PxMax(int vecs) const { return std::min(px_max_[vecs], px_cap_); }
@@ -44,6 +45,7 @@ class Chooser {
   double ChannelCycles(const ChannelRuns& runs);
   double ChooseChannels(int only_vecs, ChannelRuns& channels);
   void ChooseOrder(Blocking& b) const;
+  void LimitToStage(Blocking& b) const;
   void ChoosePasses(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
 
@@ -59,6 +61,7 @@ class Chooser {
   const double fma_cycles_, load_cycles_, stream_cycles_;  // per FMA, load, byte of weights
   const double l1_weights_;                                // bytes that stay in L1
   const double pixel_cycles_;                              // per pixel, for inputs that no cache keeps
+  const double piece_cycles_;                              // per tile, for inputs in blocks
   int px_max_[kMaxVecs + 1] = {};        // of the shape with so many vectors, 0: none
   double row_cycles_[kMaxVecs + 1] = {}; // 0: not known yet
   int px_cap_ = 0;
@@ -82,7 +85,7 @@ Chooser::Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel&
       machine_(machine),
       threads_(threads),
       staging_(staging),
-      reads_far_(!staging.used() && StagingFor(g, machine).used()),
+      reads_far_(!staging.used() && g.groups > 1 && StagingFor(g, machine, isa.vec_lanes()).used()),
       order_(DstOrderOf(g.dst_layout, isa.vec_lanes())),
       steps_(Steps(g)),
       columns_(static_cast<double>(g.taps() * CeilDiv(g.ic_g, SumBlock(g.ic_g)))),
@@ -91,7 +94,8 @@ Chooser::Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel&
       stream_cycles_(1 / (machine.l2_bytes_per_cycle * kL2Overlap)),
       l1_weights_(static_cast<double>(machine.l1d_bytes) * kL1Share),
       pixel_cycles_(HasStridedAlias() ? static_cast<double>(CeilDiv(g.ic_g * kFloat, kLineBytes)) * kStridedLineCycles
-                                      : 0) {
+                                      : 0),
+      piece_cycles_(PieceCycles()) {
   for (const TileShape& shape : Shapes(isa)) px_max_[shape.oc_vecs] = shape.px;
 }
 
@@ -110,7 +114,18 @@ double Chooser::StepCycles(int px, int vecs) const {
 double Chooser::TileCycles(int px, int vecs) const {
   return steps_ * StepCycles(px, vecs) + columns_ * kColumnCycles + kTileCycles + px * pixel_cycles_ +
          px * vecs * kAccumulatorCycles + static_cast<double>(px * OutputLines(vecs)) * kLineCycles +
-         (reads_far_ ? FarCycles(g_, machine_, px) : 0);
+         (reads_far_ ? FarCycles(g_, machine_, px) : 0) + piece_cycles_;
+}
+
+// What a tile loses where its inputs lie in blocks, each in a plane of its own.
+double Chooser::PieceCycles() const {
+  const int64_t block = ChannelBlock(g_.src_layout);
+  if (block == 1 || g_.taps() > 1) return 0;
+  const int64_t blocks = CeilDiv(g_.ic_g, block);
+  const int64_t pages = std::min(blocks, CeilDiv(blocks * g_.src.c * kFloat, kPageBytes));
+  const double cycles = kPieceCycles + kPagedPieceCycles * std::min(1.0, static_cast<double>(pages) / kTlbPages) +
+                        (pages > kTlbPages ? kFarPieceCycles : 0);
+  return static_cast<double>(blocks) * cycles;
 }
 
 // Lines that one pixel's outputs touch: where neighbouring tiles share a line, both pay for it.
@@ -218,6 +233,17 @@ void Chooser::ChooseOrder(Blocking& b) const {
   }
 }
 
+// Chunks of what a stage holds.
+void Chooser::LimitToStage(Blocking& b) const {
+  b.staging = staging_;
+  if (staging_.gathers()) {
+    const int64_t unit_floats = CeilDiv(staging_.row, b.segments);
+    b.units_per_chunk = std::min(b.units_per_chunk, std::max<int64_t>(1, kMostGatheredBytes / kFloat / unit_floats));
+  } else {
+    b.units_per_chunk = staging_.out_rows * b.segments;
+  }
+}
+
 // Weights of a channel tile that exceed their share of L2 are read in several passes, so that all rows of a
 // chunk use the part that is in the cache. A pass costs a load and a store of each sum.
 void Chooser::ChoosePasses(Blocking& b) const {
@@ -286,10 +312,7 @@ Blocking Chooser::Choose(const TileChoice& tile) {
   b.streams = static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * kFloat >
               static_cast<double>(machine_.l3_bytes) * kStreamL3Share;
   ChooseOrder(b);
-  if (staging_.used()) {
-    b.staging = staging_;
-    b.units_per_chunk = staging_.out_rows * b.segments;
-  }
+  if (staging_.used()) LimitToStage(b);
   ChoosePasses(b);
   const double cycles = best * static_cast<double>(g_.groups * g_.n * g_.out.h) + staging_.cycles;
   b.predicted_us = cycles / (machine_.clock_ghz * 1000);
@@ -316,7 +339,7 @@ int MaxPixels(const jit::IsaInfo& isa, int oc_vecs) {
 
 Blocking ChooseBlocking(const Geometry& g, const jit::IsaInfo& isa, const MachineModel& machine,
                         int threads, const TileChoice& tile) {
-  const Staging staging = StagingFor(g, machine);
+  const Staging staging = StagingFor(g, machine, isa.vec_lanes());
   Blocking in_place = Chooser(g, isa, machine, threads, {}).Choose(tile);
   if (!staging.used()) return in_place;
   const Geometry copy = StagedGeometry(g, staging);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "kernels/conv/tile/stage_copier.h"
 #include "kernels/conv/tile/tile_plan.h"
 #include "kernels/conv/tile/tuning.h"
 #include "kernels/lane_masks.h"
@@ -38,7 +39,7 @@ class TileDriver {
         g_(plan.geometry_),
         call_(call),
         src_(call.src),
-        stage_(reinterpret_cast<float*>(call.scratch) + thread * plan.blocking_.staging.floats()) {
+        stage_(plan, call, reinterpret_cast<float*>(call.scratch) + thread * plan.stage_floats_) {
     SetTensor();
   }
 
@@ -47,8 +48,6 @@ class TileDriver {
  private:
   void SetTensor();
   void SetChannelTile(int64_t index);
-  void Stage(int64_t chunk, int64_t bundle);
-  void PrefetchInputs(const float* from, int64_t pixels) const;
   void PrefetchOutputs(const RowStep& step) const;
   void RunPasses(Range units, bool has_next_tile);
   void StartPrefetch(const float* weights, int64_t bytes);
@@ -61,8 +60,7 @@ class TileDriver {
   const Geometry& g_;
   const ConvCall& call_;
   const float* src_;                              // first pixel of the tensor, where the kernels find it
-  float* const stage_;
-  int64_t staged_chunk_ = -1, staged_bundle_ = -1;  // what is in the stage
+  StageCopier stage_;
   int64_t tile_ = -1;                             // the current channel tile
   const ChannelPlan* channels_ = nullptr;
   int64_t src_channel_ = 0, dst_channel_ = 0;     // bytes, of the current channel tile
@@ -164,41 +162,8 @@ void TileDriver::SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t 
   }
 }
 
-// Copies the inputs of a chunk's rows, for one bundle of groups, unless they are there already.
-void TileDriver::Stage(int64_t chunk, int64_t bundle) {
-  if (chunk == staged_chunk_ && bundle == staged_bundle_) return;
-  staged_chunk_ = chunk, staged_bundle_ = bundle;
-  const Staging& s = plan_.blocking_.staging;
-  const Range units = plan_.Chunk(chunk);
-  const int64_t first = units.begin / plan_.stretches_.count, last = (units.end - 1) / plan_.stretches_.count;
-  const int64_t n = first / g_.out.h, reach = (g_.kernel.h - 1) * g_.dilation.h;
-  const int64_t top = std::max<int64_t>(0, first % g_.out.h * g_.stride.h - g_.pad_top);
-  const int64_t bottom = std::min(g_.in.h, last % g_.out.h * g_.stride.h - g_.pad_top + reach + 1);
-  reorder::CopyArgs args;
-  args.src_row_bytes = plan_.source_.w * kFloat, args.dst_row_bytes = s.pixel * kFloat;
-  args.run_bytes = s.groups * g_.ic_g * kFloat;
-  const float* from = call_.src + n * plan_.source_.n + bundle * s.groups * g_.ic_g;
-  auto* copy = plan_.copy_->entry<reorder::CopyFunction>();
-  for (int64_t y = top, x = 0; y < bottom;) {
-    args.rows = std::min(kStageAhead, g_.in.w - x);
-    args.src = from + y * plan_.source_.h + x * plan_.source_.w, args.dst = stage_ + (y - top) * s.row + x * s.pixel;
-    x += args.rows;
-    if (x == g_.in.w) x = 0, ++y;
-    if (y < bottom) PrefetchInputs(from + y * plan_.source_.h + x * plan_.source_.w, g_.in.w - x);
-    copy(&args);
-  }
-  src_ = Shift(stage_, -top * s.row * kFloat);
-}
-
-// The next pixels to be copied: they lie on pages of their own, which no prefetcher of the CPU follows.
-void TileDriver::PrefetchInputs(const float* from, int64_t pixels) const {
-  const Staging& s = plan_.blocking_.staging;
-  for (int64_t px = 0; px < std::min(kStageAhead, pixels); ++px) {
-    for (int64_t c = 0; c < s.groups * g_.ic_g; c += kLineFloats) __builtin_prefetch(from + px * plan_.source_.w + c);
-  }
-}
-
-// The lines that the next row's outputs of these tiles go to, for the same reason: stores wait for them otherwise.
+// The lines that the next row's outputs of these tiles go to, where pixels lie on pages of
+// their own, which no prefetcher of the CPU follows: stores wait for them otherwise.
 void TileDriver::PrefetchOutputs(const RowStep& step) const {
   const int64_t channels = std::min(channels_->run.oc_vecs * plan_.panels_.lanes, g_.oc_g);
   const float* row = Shift(args_.dst, g_.dst.h * kFloat);
@@ -212,7 +177,7 @@ void TileDriver::RunItem(int64_t item) {
   const Blocking& b = plan_.blocking_;
   const int64_t tiles = g_.groups * plan_.channel_tiles_;
   const int64_t tile = item / b.parts % tiles, chunk = item / b.parts / tiles;
-  if (b.staging.used()) Stage(chunk, tile / (plan_.channel_tiles_ * b.staging.groups));
+  if (b.staging.used()) src_ = stage_.Copy(chunk, tile / (plan_.channel_tiles_ * b.staging.groups));
   if (tile != tile_) SetChannelTile(tile);
   tile_ = tile;
   const Range units = plan_.Chunk(chunk);
@@ -277,13 +242,15 @@ void TileDriver::ContinuePrefetch(int64_t tiles) {
 }
 
 int64_t TilePlan::chunks() const {
-  if (!blocking_.staging.used()) return CeilDiv(units(), blocking_.units_per_chunk);
+  if (!blocking_.staging.used() || blocking_.staging.gathers()) return CeilDiv(units(), blocking_.units_per_chunk);
   return geometry_.n * CeilDiv(geometry_.out.h * stretches_.count, blocking_.units_per_chunk);
 }
 
 Range TilePlan::Chunk(int64_t index) const {
   const int64_t size = blocking_.units_per_chunk;
-  if (!blocking_.staging.used()) return {index * size, std::min((index + 1) * size, units())};
+  if (!blocking_.staging.used() || blocking_.staging.gathers()) {
+    return {index * size, std::min((index + 1) * size, units())};
+  }
   const int64_t image = geometry_.out.h * stretches_.count, chunks = CeilDiv(image, size);
   const int64_t begin = index / chunks * image;
   return {begin + index % chunks * size, begin + std::min((index % chunks + 1) * size, image)};

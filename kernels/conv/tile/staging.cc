@@ -29,18 +29,42 @@ bool IsFar(const Geometry& g, const MachineModel& machine) {
          g.n * g.in.h * g.in.w * g.groups * g.ic_g * kFloat > machine.l2_bytes;
 }
 
+// Whether a 1x1 kernel reads blocks of channels, all of them for each output.
+bool ReadsPlanes(const Geometry& g) {
+  return g.groups == 1 && g.taps() == 1 && ChannelBlock(g.src_layout) > 1 && g.pad_top == 0 && g.pad_left == 0 &&
+         (g.out.h - 1) * g.stride.h < g.in.h && (g.out.w - 1) * g.stride.w < g.in.w;
+}
+
+// Floats between pixels of the stage: not at a multiple of four lines, else they share few sets of L1 here, too.
+int64_t StagedPixel(int64_t channels) {
+  const int64_t floats = RoundUp(channels, kLineFloats);
+  return floats % (4 * kLineFloats) == 0 ? floats + kLineFloats : floats;
+}
+
+Staging GatherFor(const Geometry& g, int lanes) {
+  Staging s;
+  s.groups = 1;
+  s.block = ChannelBlock(g.src_layout);
+  const int64_t blocks = CeilDiv(g.ic_g, s.block);
+  s.pixel = StagedPixel(blocks * s.block);
+  s.row = g.out.w * s.pixel;
+  s.cycles = static_cast<double>(g.n * g.out.h * g.out.w * blocks * CeilDiv(s.block, lanes)) * kGatherCycles;
+  return s;
+}
+
 int64_t LinesPerPixel(const Geometry& g) { return CeilDiv(g.ic_g * kFloat, kLineBytes); }
 
 }  // namespace
 
-Staging StagingFor(const Geometry& g, const MachineModel& machine) {
+Staging StagingFor(const Geometry& g, const MachineModel& machine, int lanes) {
   Staging s;
-  if (!IsFar(g, machine) || g.out.h == 0 || g.out.w == 0) return s;
+  if (g.out.h == 0 || g.out.w == 0) return s;
+  if (ReadsPlanes(g)) return GatherFor(g, lanes);
+  if (!IsFar(g, machine)) return s;
   for (int64_t groups = 1; groups <= g.groups && s.groups * g.ic_g * kFloat < kStageRunBytes; ++groups) {
     if (g.groups % groups == 0) s.groups = groups;
   }
-  s.pixel = RoundUp(s.groups * g.ic_g, kLineFloats);
-  if (s.pixel % (4 * kLineFloats) == 0) s.pixel += kLineFloats;  // else pixels share few sets of L1 here, too
+  s.pixel = StagedPixel(s.groups * g.ic_g);
   s.row = g.in.w * s.pixel;
   const double budget = static_cast<double>(machine.l2_bytes) * kStageL2Share / kFloat;
   int64_t rows = g.out.h;
@@ -56,6 +80,10 @@ Staging StagingFor(const Geometry& g, const MachineModel& machine) {
 Geometry StagedGeometry(const Geometry& g, const Staging& staging) {
   Geometry staged = g;
   staged.src = {0, 1, staging.row, staging.pixel};
+  if (!staging.gathers()) return staged;
+  staged.src_layout = Layout::kNhwc;
+  staged.src.n = g.out.h * staging.row;
+  staged.in = g.out, staged.stride = {1, 1};
   return staged;
 }
 

@@ -31,6 +31,7 @@ TilePlan::TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, 
     : algorithm_(algorithm),
       geometry_(blocking.staging.used() ? StagedGeometry(geometry, blocking.staging) : geometry),
       source_(geometry.src),
+      source_stride_(geometry.stride),
       isa_(isa),
       panels_(LayOutPanels(geometry_, jit::GetIsaInfo(isa).vec_lanes())),
       blocking_(std::move(blocking)) {}
@@ -80,14 +81,23 @@ Status TilePlan::CutStretches() {
   return {};
 }
 
-// Copies pixels of the groups that are staged together.
+// Copies pixels of the groups that are staged together, or of a block.
 Status TilePlan::GetCopy() {
   const Staging& s = blocking_.staging;
   if (!s.used()) return {};
-  Result<jit::KernelPtr> made = reorder::GetCopyKernel(reorder::SpecOfRun(isa_, s.groups * geometry_.ic_g, false));
+  stage_floats_ = StageFloats();
+  const int64_t run = s.gathers() ? s.block : s.groups * geometry_.ic_g;
+  Result<jit::KernelPtr> made = reorder::GetCopyKernel(reorder::SpecOfRun(isa_, run, false));
   if (!made.ok()) return made.status();
   copy_ = std::move(made).value();
   return {};
+}
+
+int64_t TilePlan::StageFloats() const {
+  const Staging& s = blocking_.staging;
+  if (!s.gathers()) return s.in_rows * s.row;
+  const int64_t widest = (stretches_.width + (stretches_.wide > 0)) * stretches_.grain;
+  return std::min(blocking_.units_per_chunk, units()) * std::min(widest, stretches_.pixels) * s.pixel;
 }
 
 Status TilePlan::CompileKernels() {
@@ -262,8 +272,10 @@ std::string TilePlan::Describe() const {
   line("threads: " + std::to_string(blocking_.threads) + ", which share " + std::to_string(work_items()) +
        " items of work (chunks of rows x channel tiles x " + std::to_string(blocking_.parts) + ")");
   if (const Staging& s = blocking_.staging; s.used()) {
-    line("inputs: copied first, " + std::to_string(s.in_rows) + " rows of " + std::to_string(s.groups) +
-         " groups at a time, " + std::to_string(s.floats() * kFloat) + " bytes");
+    line("inputs: copied first, " +
+         (s.gathers() ? "all channels of the pixels of a pass"
+                      : std::to_string(s.in_rows) + " rows of " + std::to_string(s.groups) + " groups at a time") +
+         ", " + std::to_string(stage_floats_ * kFloat) + " bytes");
   }
   std::vector<std::string> names;
   for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());

@@ -77,7 +77,7 @@ class TilePlan final : public ConvPlan {
   Isa isa() const noexcept override { return isa_; }
   int threads() const noexcept override { return blocking_.threads; }
   size_t scratch_bytes() const noexcept override {
-    return static_cast<size_t>(blocking_.staging.floats() * kFloat * blocking_.threads);
+    return static_cast<size_t>(stage_floats_ * kFloat * blocking_.threads);
   }
   PackedHeader packed_header() const noexcept override { return PanelHeader(geometry_, panels_); }
   void Pack(const float* oihw, const float* bias, float* payload) const noexcept override {
@@ -88,16 +88,18 @@ class TilePlan final : public ConvPlan {
 
  private:
   friend class TileDriver;
+  friend class StageCopier;
 
   TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, Isa isa);
   bool StoresWholeLines() const;
-  // Rows or stretches that one pass over the output channels covers; staged ones are of one image.
+  // Rows or stretches that one pass over the output channels covers; staged rows are of one image.
   int64_t chunks() const;
   Range Chunk(int64_t index) const;
   int64_t units() const { return geometry_.n * geometry_.out.h * stretches_.count; }
   int64_t work_items() const;
   Status CompileKernels();
   Status GetCopy();
+  int64_t StageFloats() const;
   Status CutStretches();
   Status MakeRows(ChannelPlan& channels);
   Status MakeSteps(const TileSpec& spec, RowSteps& rows);
@@ -112,6 +114,7 @@ class TilePlan final : public ConvPlan {
   const char* algorithm_;
   const Geometry geometry_;  // as the kernels see it: staged
   const Strides source_;     // of the inputs that are staged, or of the geometry
+  const Size2 source_stride_;
   const Isa isa_;
   PanelLayout panels_;
   Blocking blocking_;
@@ -124,6 +127,7 @@ class TilePlan final : public ConvPlan {
   std::vector<float> post_params_;       // alpha, beta per post-op
   std::vector<std::vector<float>> scales_;  // per post-op: [group][panel][lane]
   jit::KernelPtr copy_;                  // to the stage
+  int64_t stage_floats_ = 0;             // of one thread
   const jit::CompiledKernel* main_kernel_ = nullptr;  // does most of the work
   bool main_is_edge_ = false;
   bool prefetches_outputs_ = false;      // pixels of outputs lie far apart

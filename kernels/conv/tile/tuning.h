@@ -47,6 +47,18 @@ inline constexpr double kStageL2Share = 0.5;
 // in place: 58 per line and tap; of 64 channels at 28x28: 17 to 25.
 inline constexpr double kStageLineCycles = 35, kFarLineCycles = 35;
 
+// Gathered pixels: so many at a time of all blocks (their lines of the stage stay in L1), cycles per vector, and the
+// most bytes of a stage. Zen 3, AVX2, NCHW8c, us in place and gathered: 512 to 128 at 28x28 1627 and 1266, 1024 to 512 at
+// 14x14 3329 and 2325, 1024 to 1536 at 10x10 5228 and 3566, 4096 to 2048 at 7x7 14870 and 10216, 960 to 320 at 96x96 124
+// and 69 ms; but 64 to 64 at 56x56 290 and 320 (NCHW16c 337 and 373).
+inline constexpr int64_t kGatheredPixels = 32, kMostGatheredBytes = 2 << 20;
+inline constexpr double kGatherCycles = 4.5;
+// What reading blocks in place costs a tile of a 1x1 kernel: cycles per block, more of them the more pages its planes
+// lie on, and more still beyond those that the first level of TLB holds. As above: 1 cycle per block on 8 pages, 6 on
+// 40 to 64, 20 to 28 on 100 to 196.
+inline constexpr double kPieceCycles = 1, kPagedPieceCycles = 12, kFarPieceCycles = 12;
+inline constexpr int64_t kTlbPages = 64, kPageBytes = 4096;
+
 // Outputs above this share of L3 are stored past the caches: the next layer would not find them, and nothing is read
 // from memory only to be overwritten. Zen 3, AVX2, 3 to 64 channels 3x3, 1 and 2 threads: at 300x300 (23 MB) 1.43x and
 // 1.56x, at 224x224 (13 MB) 1.29x and 1.62x; 1x1 32 to 64 at 256x256 (17 MB) 1.25x and 1.45x. It pays from 2 MB on when

@@ -30,27 +30,27 @@ Geometry FarLayer(int64_t groups, int64_t channels, int64_t size, Layout layout 
 
 TEST(Staging, OnlyForGroupsFarApart) {
   const MachineModel machine;
-  EXPECT_TRUE(StagingFor(FarLayer(32, 32, 56), machine).used());
-  EXPECT_FALSE(StagingFor(FarLayer(1, 1024, 56), machine).used()) << "all of a pixel is used";
-  EXPECT_FALSE(StagingFor(FarLayer(2, 512, 56), machine).used()) << "half of it";
-  EXPECT_FALSE(StagingFor(FarLayer(32, 32, 56, Layout::kNchw16c), machine).used()) << "pixels lie together";
-  EXPECT_FALSE(StagingFor(FarLayer(32, 32, 7), machine).used()) << "all of it stays in L2";
+  EXPECT_TRUE(StagingFor(FarLayer(32, 32, 56), machine, 8).used());
+  EXPECT_FALSE(StagingFor(FarLayer(1, 1024, 56), machine, 8).used()) << "all of a pixel is used";
+  EXPECT_FALSE(StagingFor(FarLayer(2, 512, 56), machine, 8).used()) << "half of it";
+  EXPECT_FALSE(StagingFor(FarLayer(32, 32, 56, Layout::kNchw16c), machine, 8).used()) << "pixels lie together";
+  EXPECT_FALSE(StagingFor(FarLayer(32, 32, 7), machine, 8).used()) << "all of it stays in L2";
   Geometry pointwise = FarLayer(32, 32, 56);
   pointwise.kernel = {1, 1};
-  EXPECT_FALSE(StagingFor(pointwise, machine).used()) << "each input is read once";
+  EXPECT_FALSE(StagingFor(pointwise, machine, 8).used()) << "each input is read once";
 }
 
 TEST(Staging, FitsL2AndCoversEveryRow) {
   const MachineModel machine;
   for (const auto& [groups, channels] : {std::pair<int64_t, int64_t>{32, 16}, {32, 64}, {33, 20}, {7, 130}}) {
     const Geometry g = FarLayer(groups, channels, 56);
-    const Staging s = StagingFor(g, machine);
+    const Staging s = StagingFor(g, machine, 8);
     ASSERT_TRUE(s.used());
     EXPECT_EQ(groups % s.groups, 0);
     EXPECT_GE(s.pixel, s.groups * channels);
     EXPECT_EQ(s.row, 56 * s.pixel);
     EXPECT_EQ(s.in_rows, std::min<int64_t>(56, 2 * (s.out_rows - 1) + 3));
-    EXPECT_LE(s.floats() * 4, machine.l2_bytes);
+    EXPECT_LE(s.in_rows * s.row * 4, machine.l2_bytes);
     EXPECT_GT(s.cycles, 0);
     EXPECT_EQ(StagedGeometry(g, s).src, (Strides{0, 1, s.row, s.pixel}));
   }
@@ -129,6 +129,68 @@ TEST(StagedInputs, LongRowsAndSpecials) {
     }
     desc.in = {1, 300}, desc.kernel = {1, 3}, desc.pad = {0, 1, 0, 1};
     ASSERT_TRUE(ConvTester(desc).Algorithm("direct").Threads(2).Run());
+  });
+}
+
+TEST(Staging, GathersBlocksOfPointwiseLayers) {
+  const MachineModel machine;
+  Geometry g = FarLayer(1, 1024, 14, Layout::kNchw8c);
+  g.kernel = {1, 1}, g.pad_top = g.pad_left = g.pad_right = 0;
+  const Staging s = StagingFor(g, machine, 8);
+  EXPECT_TRUE(s.gathers());
+  EXPECT_EQ(s.block, 8);
+  EXPECT_GE(s.pixel, 1024);
+  EXPECT_NE(s.pixel % 64, 0) << "pixels would share few sets of L1";
+  const Geometry staged = StagedGeometry(g, s);
+  EXPECT_EQ(staged.src_layout, Layout::kNhwc);
+  EXPECT_EQ(staged.in, (Size2{7, 7}));
+  EXPECT_EQ(staged.stride, (Size2{1, 1}));
+  g.pad_left = 1;
+  EXPECT_FALSE(StagingFor(g, machine, 8).used()) << "padding has no pixels";
+  g.pad_left = 0, g.kernel = {3, 3};
+  EXPECT_FALSE(StagingFor(g, machine, 8).used()) << "taps share lines";
+}
+
+// Blocks on more pages than the first level of TLB holds: tails, strides, slices, images, threads, chunks of a long row.
+TEST(GatheredPixels, EveryTailStrideAndSlice) {
+  ForEachIsa([](Isa) {
+    for (const Layout layout : {Layout::kNchw8c, Layout::kNchw16c}) {
+      const int64_t block = ChannelBlock(layout);
+      int64_t i = 0, gathered = 0;  // others are copied whole, by the layer around the tiles
+      for (const int64_t blocks : {65, 66, 70}) {
+        for (const Size2 stride : {Size2{1, 1}, {2, 3}, {3, 1}}) {
+          ConvDesc desc;
+          desc.n = 2, desc.ic = blocks * block - i % block, desc.oc = 67 + i, desc.in = {7, 20}, desc.stride = stride;
+          desc.src.layout = desc.dst.layout = layout;
+          desc.src.strides = DenseStrides(layout, desc.ic + 2 * block, 9, 23);
+          desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+          const Result<Conv> conv = Conv::Create(desc, {.threads = 1, .algorithm = "pointwise"});
+          ASSERT_TRUE(conv.ok());
+          gathered += conv->Explain().find("inputs: copied first, all channels") != std::string::npos;
+          for (const testing::DataKind data : {testing::DataKind::kInteger, testing::DataKind::kSpecials}) {
+            ASSERT_TRUE(ConvTester(desc).Algorithm("pointwise").Data(data).Threads(1 + i % 3).Run())
+                << LayoutName(layout) << " " << desc.ic << " stride " << stride.h << "x" << stride.w;
+          }
+          ++i;
+        }
+      }
+      EXPECT_GE(gathered, 3) << LayoutName(layout);
+    }
+  });
+}
+
+TEST(GatheredPixels, LongRowsInChunks) {
+  const ScopedSmallL2 small(64 << 10);
+  ForEachIsa([](Isa) {
+    ConvDesc desc;
+    desc.ic = 70 * 16, desc.oc = 72, desc.in = {3, 400}, desc.src.layout = desc.dst.layout = Layout::kNchw16c;
+    ConvTester one(desc);
+    ASSERT_TRUE(one.Algorithm("pointwise").Data(testing::DataKind::kReal).Run());
+    for (const int threads : {2, 5}) {
+      ConvTester several(desc);
+      ASSERT_TRUE(several.Algorithm("pointwise").Data(testing::DataKind::kReal).Threads(threads).Run());
+      EXPECT_TRUE(testing::SameBits(one.output(), several.output())) << threads;
+    }
   });
 }
 
