@@ -5,8 +5,8 @@
 // reads its inputs from beyond L2. Copied are the rows that a chunk needs, of some groups at a time.
 //
 // Gathered pixels: 1x1 kernels over blocks of channels. A tile of a few pixels reads two lines of each block's plane:
-// planes lie on pages of their own and share few sets of L1, and no prefetcher follows that many streams. Copied are the
-// pixels that a chunk uses, all channels side by side, as in NHWC.
+// planes lie on pages of their own and share few sets of L1, and no prefetcher follows so many streams. Copied are
+// the pixels that a chunk uses, all channels side by side, as in NHWC.
 //
 // Not for: padding (taps outside of the image are left out, staged or not); larger kernels over blocks (they use each
 // block's lines for all their taps).

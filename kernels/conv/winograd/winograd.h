@@ -22,8 +22,8 @@
 // the output transform. Tiles start at the image's first output, so bits depend on an output's place in the image,
 // but not on threads, batch or blocks.
 //
-// Limits: stride 1, no dilation, at least 16 input channels per group (errors of shorter sums are too large beside those
-// of direct ones), padding of at most 2 on each side; groups in blocked layouts start at a block. Not with
+// Limits: stride 1, no dilation, at least 16 input channels per group (errors of shorter sums are too large beside
+// those of direct ones), padding of at most 2 on each side; groups in blocked layouts start at a block. Not with
 // Accuracy::kStrict. Points and errors: axis.h, docs/adr/0010, and docs/accuracy.md.
 #ifndef RAFTER_KERNELS_CONV_WINOGRAD_WINOGRAD_H_
 #define RAFTER_KERNELS_CONV_WINOGRAD_WINOGRAD_H_

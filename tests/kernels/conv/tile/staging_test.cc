@@ -151,7 +151,7 @@ TEST(Staging, GathersBlocksOfPointwiseLayers) {
   EXPECT_FALSE(StagingFor(g, machine, 8).used()) << "taps share lines";
 }
 
-// Blocks on more pages than the first level of TLB holds: tails, strides, slices, images, threads, chunks of a long row.
+// Blocks on more pages than the first level of TLB holds: tails, strides, slices, images, threads.
 TEST(GatheredPixels, EveryTailStrideAndSlice) {
   ForEachIsa([](Isa) {
     for (const Layout layout : {Layout::kNchw8c, Layout::kNchw16c}) {
