@@ -305,6 +305,21 @@ int64_t CountRowTiles(const Axis& rows, int64_t tile_rows) {
          (narrow > 0 ? narrow * CeilDiv(rows.outputs(rows.phases() - 1), tile_rows) : 0);
 }
 
+RowTile FindRowTile(const Axis& rows, int64_t tile_rows, int64_t index) {
+  const int64_t wide = rows.wide_phases(), wide_tiles = CeilDiv(rows.outputs(0), tile_rows);
+  RowTile tile;
+  if (index < wide * wide_tiles) {
+    tile.phase = index / wide_tiles, tile.first = index % wide_tiles;
+  } else {
+    const int64_t narrow_tiles = CeilDiv(rows.outputs(rows.phases() - 1), tile_rows);
+    const int64_t behind = index - wide * wide_tiles;
+    tile.phase = wide + behind / narrow_tiles, tile.first = behind % narrow_tiles;
+  }
+  tile.first *= tile_rows;
+  tile.rows = std::min(tile_rows, rows.outputs(tile.phase) - tile.first);
+  return tile;
+}
+
 ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineModel& machine,
                                       int threads) {
   const jit::IsaInfo& info = jit::GetIsaInfo(isa);

@@ -67,6 +67,12 @@ HeldRows CountHeld(const Axis& rows, int64_t first_input, int64_t outputs, int t
 // Tiles of `rows` output rows over all phases of an image.
 int64_t CountRowTiles(const Axis& rows, int64_t tile_rows);
 
+// One of them: `rows` output rows of a phase from `first` on.
+struct RowTile {
+  int64_t phase = 0, first = 0, rows = 0;
+};
+RowTile FindRowTile(const Axis& rows, int64_t tile_rows, int64_t index);
+
 }  // namespace rafter::depthwise
 
 #endif  // RAFTER_KERNELS_CONV_DEPTHWISE_BLOCKING_H_

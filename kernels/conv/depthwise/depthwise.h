@@ -16,10 +16,11 @@
 //                 (tuning.h). Several outputs per input channel: inputs pass a permutation. Lanes behind
 //                 the last channel: NHWC computes the last full vector of channels once more.
 //   NCHW          lanes = columns of a row (width_spec.h), stride 1 or 2, kernels up to 13x13;
-//                 tiles roll down the plane, with the weights in registers where those suffice. Taps
-//                 that reach over the border are masked. Short rows, large kernels, and what these
-//                 kernels do not take, go through the channel kernels: strips of channels are
-//                 transposed into a buffer and back, inside the caches. The rest goes through a copy in
+//                 tiles roll down the plane, with the weights in registers where those suffice
+//                 (width_registers.h). Planes of few short rows are one tile without loops. Taps
+//                 that reach over the border load zeros there. Large outputs go past the caches through a buffer. Very
+//                 short rows, large kernels, and what these kernels do not take, go through the channel kernels: strips
+//                 of channels are transposed into a buffer and back, inside the caches. The rest goes through a copy in
 //                 NHWC ("depthwise+reorder").
 //
 // What binds beside bytes, on Zen 3 with 16 registers (a loop of FMAs alone reaches 95 GFLOP/s): loads, of which

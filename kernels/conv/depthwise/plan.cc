@@ -29,18 +29,20 @@ Offer ConsiderWidth(const ConvProblem& problem, const PlanContext& context) {
   return offer;
 }
 
-// Whether the width kernel has so many output rows in flight that a tile is one or two vectors wide: it then loads
-// about as often as it multiplies.
-bool IsNarrow(const ConvProblem& problem) {
+// Whether the width kernel would load about as often as it multiplies: kernels of many taps whose tiles, or rows, are
+// one vector wide.
+bool IsNarrow(const ConvProblem& problem, Isa isa) {
   const ConvDesc& d = problem.desc;
-  return d.kernel.h * d.kernel.w >= kManyTaps && d.stride.w == 1 && d.stride.h == 1 && d.kernel.h >= kNarrowRows;
+  if (d.kernel.h * d.kernel.w < kManyTaps || d.kernel.h < kNarrowRows || d.stride.w > 2) return false;
+  const int64_t columns = d.stride.w == 2 ? 2 * kNarrowColumns : kNarrowColumns;
+  return problem.ow <= columns || WidthVecs(problem, isa) < 2;
 }
 
 // Strips of channels, transposed: for short rows, which leave many lanes idle, for large kernels, and for what `width`
 // refuses. Not by the models: the kernels of a layer should not depend on the size of its images more than needed.
 Offer ConsiderTransposed(const ConvProblem& problem, const PlanContext& context,
                          const Offer& width) {
-  if (width.refusal.empty() && problem.ow > kMostTransposedColumns && !IsNarrow(problem))
+  if (width.refusal.empty() && problem.ow > kMostTransposedColumns && !IsNarrow(problem, context.isa))
     return {"NCHW with long rows", 0};
   if (const char* reason = TransposedRefusal(problem, context.isa); *reason != '\0')
     return {reason, 0};

@@ -87,33 +87,23 @@ double PredictChannelCycles(const Geometry& g, const ChannelBlocking& b, int lan
   return work + exposed + (g.transposes ? TensorBytes(g) / static_cast<double>(kFloat) * kTransposeCycles : 0);
 }
 
-// Loads bound this kernel: unaligned ones of inputs, broadcasts of weights that are not held, tables of masks.
+// FMAs, loads that bind where there are more than so many of them for each, picking lanes (stride 2), ends of rows.
 double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const MachineModel& machine) {
-  const int lanes = b.shape.lanes;
-  const int64_t out = g.columns.out();
-  const bool every_other = g.columns.stride() == 2;
-  const int64_t row_vecs = CeilDiv(out, lanes), row_tiles = CeilDiv(row_vecs, b.shape.vecs);
-  const int tile_vecs = static_cast<int>(CeilDiv(row_vecs, row_tiles));
-  const bool holds = HoldsWidthWeights(jit::GetIsaInfo(b.isa).num_vecs, static_cast<int>(g.taps()), b.rows, tile_vecs,
-                                       every_other);
+  const int64_t row_vecs = CeilDiv(g.columns.out(), b.shape.lanes), row_tiles = CeilDiv(row_vecs, b.shape.vecs);
+  const WidthTile tile = TileOf(g, b.rows, static_cast<int>(CeilDiv(row_vecs, row_tiles)));
+  const WidthRegisters registers = ChooseWidthRegisters(jit::GetIsaInfo(b.isa).num_vecs, tile);
+  const double kw = static_cast<double>(g.kw), vecs = static_cast<double>(row_vecs);
   const double uses = static_cast<double>(g.kh) / static_cast<double>(g.rows.step());  // output rows per input row
-  const double taps = static_cast<double>(g.kw);
-  const double halves = 2 * static_cast<double>(CeilDiv(g.kw, 2));
-  const double inputs = !every_other ? 1 : b.rows <= kMostPairedRows ? halves / taps : 2;  // per tap
-  const double loads = inputs / uses + (holds ? 0.0 : 1.0 / tile_vecs);  // per FMA
-  double tap = (holds ? kWidthHeldTapCycles : kWidthTapCycles) +
-               kWidthLoadCycles * std::max(0.0, loads - kWidthFreeLoads);
-  if (every_other) tap += kWidthPickCycles;
-  if (out < lanes) tap += kWidthMaskedCycles;
-  const double left = -static_cast<double>(g.columns.input(0, 0)) / static_cast<double>(g.columns.dilation());
-  const double masked = std::min(2 * std::max(left, 0.0), static_cast<double>(2 * g.kw));
-  const double planes = static_cast<double>(g.n * g.oc);
-  const double rows = planes * static_cast<double>(g.rows.out());
-  const double tiles = planes * static_cast<double>(g.rows.phases() * row_tiles);
-  const double work =
-      tiles * (holds ? kWidthHeldTileCycles : kWidthTileCycles) +
-      rows * static_cast<double>(row_vecs) * (static_cast<double>(g.taps()) * tap + kWidthVectorCycles) +
-      rows * masked * static_cast<double>(g.kh) * (holds ? kWidthHeldMaskCycles : kWidthMaskCycles);
+  const double loads = registers.loads / (uses * kw * tile.vecs);                       // per FMA
+  const double planes = static_cast<double>(g.n * g.oc), out_rows = planes * static_cast<double>(g.rows.out());
+  const double row_taps = planes * AxisPairs(g.rows);  // rows of inputs, once per output row that they reach
+  double tap = kWidthTapCycles + kWidthLoadCycles * std::max(0.0, loads - kWidthFreeLoads);
+  if (tile.every_other) tap += kWidthPickCycles / uses;
+  double work = row_taps * kw * vecs * tap + out_rows * vecs * kWidthVectorCycles;
+  if (g.columns.out() < b.shape.lanes) work += row_taps / uses * kWidthMaskedCycles;
+  const bool plane = row_tiles == 1 && row_vecs <= kMaxPlaneVecs && g.rows.out() <= kMaxPlaneRows;
+  const double tiles = planes * static_cast<double>(CountRowTiles(g.rows, b.tile_rows) * row_tiles);
+  work += tiles * (plane ? kWidthPlaneCycles : kWidthTileCycles);
   // Beyond L3 this kernel falls short of what is said here, as all that write to NCHW do: the others no less.
   const double bytes = TensorBytes(g);
   const double memory = bytes * std::min(CyclesPerByte(bytes, machine), kFarL3Traffic / machine.l3_bytes_per_cycle);

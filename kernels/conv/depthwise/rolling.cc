@@ -48,6 +48,24 @@ void Rolling::Emit(Assembler& a) const {
   a.L(done);
 }
 
+void Rolling::EmitPlane(Assembler& a, int first_row, int outputs, int last_rows) const {
+  const int end = (outputs - 1) * stride + last_rows;
+  for (int i = 0; i < first_row; ++i) a.add(row, row_step);
+  for (int input_row = first_row; input_row <= end; ++input_row) {
+    std::vector<RowUse> uses;
+    for (int output = 0; output < outputs; ++output) {
+      const int kernel_row = input_row - output * stride;
+      if (kernel_row < 0 || kernel_row >= kh) continue;
+      uses.push_back({output % slots, kernel_row, kernel_row == 0 || input_row == first_row});
+    }
+    emit_row(uses);
+    for (int output = 0; output < outputs; ++output) {
+      if (std::min(output * stride + kh - 1, end) == input_row) finish_row(output % slots);
+    }
+    if (input_row < end) a.add(row, row_step);
+  }
+}
+
 // To the first input row inside the image.
 void Rolling::EmitStart(Assembler& a, std::vector<Label>& enter) const {
   a.mov(counter, Count(a, counts + offsetof(RollingCounts, first_row)));

@@ -53,6 +53,9 @@ struct Rolling {
 
   // `row` must hold the address of input row 0, inside the image or not; all sums must be zero.
   void Emit(jit::Assembler& a) const;
+  // The same without loops, for counts that are known: `outputs` rows, the other two as in RollingCounts. Sums need
+  // not be zero.
+  void EmitPlane(jit::Assembler& a, int first_row, int outputs, int last_rows) const;
 
  private:
   std::vector<RowUse> Uses(int input_row, int last, bool have_values) const;

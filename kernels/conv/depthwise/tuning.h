@@ -88,15 +88,16 @@ inline constexpr int64_t kLinesPerSet = 6;
 inline constexpr int64_t kStagedBytes = 2048, kManyTaps = 25;
 inline constexpr int64_t kStagedChannels = 64, kStagedPixel = kStagedChannels + 16;
 
-// NCHW that goes through a buffer strip by strip: channels per strip, and cycles to transpose an input or
-// output. Zen 3, us along the rows and transposed: 960@7 40 and 36, 576@14 stride 2 61 and 39, 5x5 672@14 stride 2
-// 138 and 59, 1000@10 87 and 68, but 512@14 51 and 64, 728@19 126 and 185.
-// Kernels of so many rows (and kManyTaps taps) go that way whatever the rows' length: 7x7 256@28 377 us along the rows
-// (through a whole copy) and 324, 7x7 512@14 172 and 146, 5x5 120@28 125 and 102, but 4x4 128@56 336 and 401.
-inline constexpr int64_t kNarrowRows = 5;
-inline constexpr int kTransposed = 8;  // channels or pixels at a time
-inline constexpr int64_t kTransposedChannels = 32, kMostTransposedColumns = 11;
-inline constexpr double kTransposeCycles = 0.7;
+// NCHW that goes through a buffer strip by strip: rows of so few outputs; from kManyTaps taps and kNarrowRows kernel
+// rows on also rows of kNarrowColumns outputs (twice as many with stride 2), and tiles of one vector. Zen 3, us along
+// the rows and transposed: 512@4 10 and 5.9, 256@5 5.0 and 5.0, 256@9 10.5 and 12.8, 960@7 24 and 36, 728@19 99 and
+// 159; 5x5 960@7 57 and 53, 240@14 43 and 47, 120@28 89 and 96, stride 2 672@14 71 and 52, 96@28 34 and 29.5,
+// 72@56 88 and 126; 7x7 256@28 496 and 304, 512@14 234 and 141; 4x4 128@56 251 and 363.
+inline constexpr int64_t kMostTransposedColumns = 5, kNarrowRows = 5, kNarrowColumns = 8;
+// Channels or pixels at a time; channels per strip; cycles to transpose an input or output.
+inline constexpr int kTransposed = 8;
+inline constexpr int64_t kTransposedChannels = 32;
+inline constexpr double kTransposeCycles = 0.42;
 
 // Tiles that do not roll stage inputs and outputs of as many rows as fit here: a quarter of a small
 // L2.
@@ -110,6 +111,18 @@ inline constexpr int64_t kMaxWidthTaps = 13;
 inline constexpr int kMostPairedRows = 3;
 // Share of L1 for the planes of the channels that one call of the width kernel covers.
 inline constexpr double kWidthL1Share = 0.75;
+// Planes whose code has no loops: so few rows, of so few vectors. Zen 3, us with loops and without: 960@7 36 and 26,
+// 130@10 7.8 and 6.3, 14x14 with stride 2 36 and 28, but 200@14 15.6 and 15.5.
+inline constexpr int64_t kMaxPlaneRows = 16, kMaxPlaneVecs = 2;
+// Bytes that such planes prefetch ahead where all loads are masked. Zen 3, us without and with: 480@7 15.2 and 12.8,
+// 960@7 30 and 26; twice as far the same.
+inline constexpr int kPlanePrefetchBytes = 384;
+// Bytes of outputs of the width kernel that go past the caches together.
+inline constexpr int64_t kWidthStreamedBytes = 16 << 10;
+// Outputs larger than this share of L3 do. Zen 3, 32 MB of L3 that other guests use as well, us in place and streamed:
+// 128@147 2700 to 3400 and 2000 to 2400, 1x7 64@202 2500 and 1850, 64@147 (5.5 MB) 524 to 890 and 557 to 780, 96@112
+// (4.8 MB) 386 to 617 and 436 to 612.
+inline constexpr double kWidthStreamL3Share = 0.16;
 // Rows that it prefetches ahead: 1, 2, 4 or 8. Zen 3, us with 4 and 8: 56@266 5256 and 4761, 64@147 512 and 484,
 // 144@56 129 and 126.
 inline constexpr int kRowsAhead = 8;
@@ -132,14 +145,12 @@ inline constexpr double kMemoryL3Share = 0.36;
 // More losses of large kernels with a stride that roll; cycles per call of a kernel, and per tile of one vector's depth
 // (16@14, 24@14, 72@7, 3x1 16@10x15: 0.9, 1.3, 0.95 and 1.1 us; 0.75, 1.1, 0.8 and 0.3 without).
 inline constexpr double kStridedLosses = 0.35, kCallCycles = 60, kTileCycles = 25;
-// The width kernel, in cycles: per tap and vector, per load beyond so many for each FMA, per tap where lanes are
-// picked (stride 2), per tap where all lanes are masked, per output vector, per tile, per masked tap of a row; Held:
-// with all weights in registers.
-inline constexpr double kWidthTapCycles = 0.6, kWidthHeldTapCycles = 0.5, kWidthLoadCycles = 0.9;
-inline constexpr double kWidthPickCycles = 0.25;
-inline constexpr double kWidthFreeLoads = 0.6, kWidthMaskedCycles = 2, kWidthVectorCycles = 1.5;
-inline constexpr double kWidthTileCycles = 100, kWidthHeldTileCycles = 40;
-inline constexpr double kWidthMaskCycles = 0.6, kWidthHeldMaskCycles = 0.3;
+// The width kernel, in cycles: per FMA, per load beyond so many for each FMA, per tap and vector of an input row where
+// lanes are picked (stride 2), per input row where all loads are masked, per output vector, per tile, per plane without
+// loops.
+inline constexpr double kWidthTapCycles = 0.55, kWidthLoadCycles = 0.9, kWidthFreeLoads = 0.6;
+inline constexpr double kWidthPickCycles = 0.45, kWidthMaskedCycles = 1, kWidthVectorCycles = 0.9;
+inline constexpr double kWidthTileCycles = 50, kWidthPlaneCycles = 12;
 
 }  // namespace rafter::depthwise
 

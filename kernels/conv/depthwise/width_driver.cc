@@ -1,9 +1,8 @@
 // kernels/conv/depthwise/width_driver.cc: executes a WidthPlan: threads, loop nest, arguments of
 // each kernel call.
 //
-//   for each thread: its units = images x groups of channels x phases of the rows
-//     for each run of tiles            one kernel call: channels of the group, tiles of the run,
-//     all rows of the phase
+//   for each thread: its units = images x groups of channels x blocks of rows of one phase
+//     for each run of tiles            one kernel call: channels of the group, tiles of the run, rows of the block
 #include <algorithm>
 
 #include "kernels/conv/depthwise/blocking.h"
@@ -12,6 +11,7 @@
 #include "kernels/lane_masks.h"
 #include "kernels/shift.h"
 #include "kernels/sizes.h"
+#include "kernels/store_choice.h"
 #include "runtime/parallel.h"
 
 namespace rafter::depthwise {
@@ -19,19 +19,23 @@ namespace rafter::depthwise {
 // One thread's work.
 class WidthDriver {
  public:
-  WidthDriver(const WidthPlan& plan, const ConvCall& call)
-      : plan_(plan), g_(plan.geometry_), call_(call) {}
+  // `buffer`: this thread's, when outputs are streamed.
+  WidthDriver(const WidthPlan& plan, const ConvCall& call, std::byte* buffer)
+      : plan_(plan), g_(plan.geometry_), call_(call), buffer_(reinterpret_cast<float*>(buffer)) {}
 
   void Run(Range units);
 
  private:
   void SetTensors();
   void RunUnit(int64_t unit);
-  void SetRun(const WidthRun& run, int64_t n, int64_t channel, int64_t phase);
+  void Stream(int64_t n, int64_t channel, const RowTile& rows);
+  void SetRun(const WidthRun& run, int64_t n, int64_t channel, const RowTile& rows);
 
   const WidthPlan& plan_;
   const Geometry& g_;
   const ConvCall& call_;
+  float* const buffer_;
+  int64_t group_ = -1;  // of channels, at hand
   WidthArgs args_;  // each field is set before the first kernel that reads it
 };
 
@@ -49,18 +53,17 @@ void WidthDriver::SetTensors() {
   }
 }
 
-void WidthDriver::SetRun(const WidthRun& run, int64_t n, int64_t channel, int64_t phase) {
+void WidthDriver::SetRun(const WidthRun& run, int64_t n, int64_t channel, const RowTile& rows) {
   const int64_t lanes = plan_.blocking_.shape.lanes;
-  const int64_t in_row = g_.rows.input(phase, 0), out_row = g_.rows.output(phase, 0);
+  const int64_t in_row = g_.rows.input(rows.phase, rows.first), out_row = g_.rows.output(rows.phase, rows.first);
   const int64_t in_column = g_.columns.input(0, 0) + run.begin * g_.columns.stride();
   const int64_t tile = run.vecs * lanes;
   const int64_t block = channel / kBlock;
   args_.src = Shift(call_.src, (n * g_.src.n + channel / g_.multiplier * g_.src.channel +
                                 in_row * g_.src.row + in_column) *
                                    kFloat);
-  args_.dst =
-      Shift(call_.dst,
-            (n * g_.dst.n + channel * g_.dst.channel + out_row * g_.dst.row + run.begin) * kFloat);
+  float* const dst = Shift(call_.dst, (n * g_.dst.n + channel * g_.dst.channel + out_row * g_.dst.row) * kFloat);
+  args_.dst = (buffer_ != nullptr ? buffer_ : dst) + run.begin;
   args_.weights = call_.weights + block * plan_.weights_.block_floats + kBlock + channel % kBlock;
   args_.tiles = run.tiles;
   args_.src_tile = tile * g_.columns.stride() * kFloat;
@@ -83,29 +86,45 @@ void WidthDriver::SetRun(const WidthRun& run, int64_t n, int64_t channel, int64_
 }
 
 void WidthDriver::RunUnit(int64_t unit) {
-  const int64_t phases = g_.rows.phases(), groups = plan_.channel_groups();
-  const int64_t phase = unit % phases, group = unit / phases % groups, n = unit / phases / groups;
+  const int64_t blocks = plan_.row_blocks(), groups = plan_.channel_groups();
+  const RowTile rows = FindRowTile(g_.rows, plan_.blocking_.tile_rows, unit % blocks);
+  const int64_t group = unit / blocks % groups, n = unit / blocks / groups;
   const int64_t channel = group * plan_.blocking_.channels;
+  if (group != group_) args_.careful = -1, group_ = group;
   for (size_t i = 0; i < plan_.program_.runs.size(); ++i) {
     args_.channels = std::min(plan_.blocking_.channels, g_.oc - channel);
-    args_.rolling = CountRolling(g_.rows, g_.rows.input(phase, 0), g_.rows.outputs(phase));
-    SetRun(plan_.program_.runs[i], n, channel, phase);
+    args_.rolling = CountRolling(g_.rows, g_.rows.input(rows.phase, rows.first), rows.rows);
+    args_.last_row = (rows.rows - 1) * args_.dst_row;
+    SetRun(plan_.program_.runs[i], n, channel, rows);
     plan_.functions_[i](&args_);
   }
+  if (buffer_ != nullptr) Stream(n, channel, rows);
+}
+
+// The buffer holds neighbouring rows, which make one run of memory.
+void WidthDriver::Stream(int64_t n, int64_t channel, const RowTile& rows) {
+  reorder::CopyArgs copy;
+  copy.src = buffer_;
+  copy.dst = Shift(call_.dst, (n * g_.dst.n + channel * g_.dst.channel + rows.first * g_.dst.row) * kFloat);
+  copy.rows = 1;
+  copy.run_bytes = rows.rows * g_.dst.row * kFloat;
+  plan_.copy_(&copy);
 }
 
 void WidthDriver::Run(Range units) {
   SetTensors();
   for (int64_t unit = units.begin; unit < units.end; ++unit) RunUnit(unit);
+  if (buffer_ != nullptr) FinishStores();
 }
 
 int64_t WidthPlan::units() const {
-  return geometry_.n * channel_groups() * geometry_.rows.phases();
+  return geometry_.n * channel_groups() * row_blocks();
 }
 
 void WidthPlan::Run(const ConvCall& call) const noexcept {
   RunOnThreads(*call.pool, std::min(call.threads, threads()), [&](int thread, int team) {
-    WidthDriver(*this, call).Run(SplitRange(units(), team, thread));
+    std::byte* buffer = blocking_.streams ? call.scratch + thread * streamed_bytes() : nullptr;
+    WidthDriver(*this, call, buffer).Run(SplitRange(units(), team, thread));
   });
 }
 

@@ -3,16 +3,18 @@
 #include "kernels/conv/depthwise/width_emitter.h"
 
 #include <algorithm>
+#include <bit>
 #include <stdexcept>
 
 #include "jit/code_cache.h"
 #include "jit/compile.h"
 #include "jit/post_op_emitter.h"
-#include "kernels/conv/depthwise/tuning.h"
 #include "kernels/conv/depthwise/channel_spec.h"
+#include "kernels/conv/depthwise/tuning.h"
 #include "kernels/sizes.h"
 
 namespace rafter::depthwise {
+
 
 using jit::Address;
 using jit::Label;
@@ -21,23 +23,20 @@ using jit::Xmm;
 
 #define ARG(field) arg(offsetof(WidthArgs, field))
 
-namespace {
-
-// Registers that the end of an output row may destroy: they hold the first weights.
-constexpr int kRowEndTemps = jit::kPostOpTemps;
-
-}  // namespace
-
 std::string WidthKernelName(const WidthSpec& spec) {
   std::string name = std::string("dw_w_f32_") + IsaName(spec.isa) + "_k" + std::to_string(spec.kh) +
                      "x" + std::to_string(spec.kw) + "s" + std::to_string(spec.row_stride) +
                      (spec.has(WidthSpec::kStride2) ? "x2_" : "x1_") + std::to_string(spec.vecs) +
                      "v";
+  if (spec.plane_rows > 0) {
+    name += "_" + std::to_string(spec.first_row) + "+" + std::to_string(spec.plane_rows) + "+" +
+            std::to_string(spec.last_rows) + "rows";
+  }
   if (spec.has(WidthSpec::kDilated)) name += "_dilated";
   if (spec.has(WidthSpec::kEdge)) {
     name += "_edge" + std::to_string(spec.first_taps) + "+" + std::to_string(spec.last_taps);
   }
-  if (spec.has(WidthSpec::kPartial)) name += "_tail";
+  if (spec.has(WidthSpec::kPartial)) name += spec.has(WidthSpec::kSpills) ? "_spill" : "_tail";
   for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
     name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
   }
@@ -51,31 +50,10 @@ Result<jit::KernelPtr> GetWidthKernel(const WidthSpec& spec) {
   });
 }
 
-namespace {
-
-// With stride 2, whether neighbouring taps share their loads: the weights of both are at hand.
-bool PairsTaps(int rows, bool every_other) { return every_other && rows <= kMostPairedRows; }
-
-}  // namespace
-
-// Sums, then the weights of a tap or two for each row in flight, and the input (with lanes that are picked from two
-// vectors: both, and what is picked); tiles end with temporaries for the post-ops.
-int MaxWidthVecs(int registers, int rows, bool every_other) {
-  const int inputs = PairsTaps(rows, every_other) ? rows + 3 : every_other ? 2 : 1;
-  return std::clamp((registers - std::max(jit::kPostOpTemps, rows + inputs)) / rows, 0, 8);
-}
-
-bool HoldsWidthWeights(int registers, int taps, int rows, int vecs, bool every_other) {
-  return taps <= kMaxHeldWidthTaps && taps >= kRowEndTemps && rows * vecs + taps + (every_other ? 3 : 1) <= registers;
-}
-
 WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
     : a_(a),
       spec_(spec),
-      holds_(HoldsWidthWeights(a.isa().num_vecs, spec.kh * spec.kw, spec.rows, spec.vecs,
-                               spec.has(WidthSpec::kStride2))),
-      pairs_taps_(PairsTaps(spec.rows, spec.has(WidthSpec::kStride2)) && !spec.has(WidthSpec::kDilated)),
-      num_weights_(holds_ ? spec.kh * spec.kw : spec.rows * (pairs_taps_ ? 2 : 1)),
+      registers_(ChooseWidthRegisters(a.isa().num_vecs, ShapeOf(spec))),
       row_(pool_.Take()),
       src_row_(pool_.Take()),
       dst_row_(pool_.Take()),
@@ -87,34 +65,11 @@ WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
       rows_left_(pool_.Take()),
       lanes_(pool_.Take()),
       channels_left_(pool_.Take()),
-      scratch_(pool_.Take()) {
-  if (spec_.vecs > MaxWidthVecs(a_.isa().num_vecs, spec_.rows, spec_.has(WidthSpec::kStride2))) {
-    throw std::length_error("the tile has more accumulators than registers");
-  }
-}
-
-void WidthEmitter::LoadHeldWeights(int count) {
-  for (int i = 0; i < count; ++i) a_.vbroadcastss(temp(i), a_.dword[weights_ + i * kTapBytes]);
-}
-
-// Products with masked lanes take their weights from memory: no register is left for them.
-void WidthEmitter::MaskHeldWeights() {
-  if (a_.fma_tail_is_free()) return;
-  const size_t products = spec_.has(WidthSpec::kStride2) ? offsetof(TapMasks, products) : offsetof(TapMasks, inputs[0]);
-  for (int tap = 0; tap < spec_.kw; ++tap) {
-    for (int vec = 0; vec < spec_.vecs; ++vec) {
-      if (!spec_.is_masked(tap, vec)) continue;
-      for (int row = 0; row < spec_.kh; ++row) {
-        a_.vandps(input(), temp(row * spec_.kw + tap), MaskAt(tap, vec, products));
-        a_.vmovups(MaskedWeightAt(row, tap, vec), input());
-      }
-    }
-  }
-}
-
-Address WidthEmitter::MaskedWeightAt(int kernel_row, int tap, int vec) const {
-  const int entry = (2 * tap + (vec > 0)) * spec_.kh + kernel_row;
-  return a_.ptr[a_.rdi + static_cast<int>(offsetof(WidthArgs, masked_weights) + entry * sizeof(float) * 16)];
+      scratch_(pool_.Take()),
+      careful_(pool_.Take()),
+      last_row_(pool_.Take()) {
+  if (!registers_.fits) throw std::length_error("the tile has more accumulators than registers");
+  ListHeldMasks();
 }
 
 void WidthEmitter::Emit() {
@@ -132,33 +87,42 @@ void WidthEmitter::Emit() {
     a_.mov(scratch_, arg(from));
     a_.mov(arg(to), scratch_);
   };
+  FindCareful();
+  LoadHeldMasks();
   a_.L(next_channel);
-  if (holds_) {
-    LoadHeldWeights(num_weights_);
-    MaskHeldWeights();
-  }
-  copy(offsetof(WidthArgs, src), offsetof(WidthArgs, src_now));
-  copy(offsetof(WidthArgs, dst), offsetof(WidthArgs, dst_now));
-  copy(offsetof(WidthArgs, tiles), offsetof(WidthArgs, tiles_left));
+  LoadHeldWeights(registers_.held);
+  if (registers_.all() && MayBeCareful()) IfCareful([this] { MaskHeldWeights(); }, [] {});
   ForEachResidual([&](size_t at) {
     copy(offsetof(WidthArgs, residual) + at, offsetof(WidthArgs, residual_now) + at);
   });
-  a_.L(next_tile);
-  EmitTile();
-  NextTile();
-  a_.dec(ARG(tiles_left));
-  a_.jnz(next_tile, a_.T_NEAR);
+  if (spec_.plane_rows > 0) {
+    EmitTile();
+  } else {
+    copy(offsetof(WidthArgs, src), offsetof(WidthArgs, src_now));
+    copy(offsetof(WidthArgs, dst), offsetof(WidthArgs, dst_now));
+    copy(offsetof(WidthArgs, tiles), offsetof(WidthArgs, tiles_left));
+    a_.L(next_tile);
+    EmitTile();
+    NextTile();
+    a_.dec(ARG(tiles_left));
+    a_.jnz(next_tile, a_.T_NEAR);
+  }
   NextChannel();
   a_.dec(channels_left_);
   a_.jnz(next_channel, a_.T_NEAR);
   a_.LeaveKernel();
+  EmitAsides();
   a_.EmitConstants();
 }
 
 void WidthEmitter::EmitTile() {
-  for (int i = 0; i < spec_.rows * spec_.vecs; ++i) a_.Zero(a_.vec(i));
-  a_.mov(row_, ARG(src_now));
-  a_.mov(dst_row_, ARG(dst_now));
+  const bool plane = spec_.plane_rows > 0;
+  a_.mov(row_, plane ? ARG(src) : ARG(src_now));
+  a_.mov(dst_row_, plane ? ARG(dst) : ARG(dst_now));
+  if (spec_.has(WidthSpec::kSpills) && !plane) {
+    a_.mov(last_row_, ARG(last_row));
+    a_.add(last_row_, dst_row_);
+  }
   ForEachResidual([&](size_t at) {
     a_.mov(scratch_, arg(offsetof(WidthArgs, residual_now) + at));
     a_.mov(arg(offsetof(WidthArgs, residual_row_now) + at), scratch_);
@@ -170,124 +134,34 @@ void WidthEmitter::EmitTile() {
   rolling.counts = offsetof(WidthArgs, rolling);
   rolling.emit_row = [this](const std::vector<RowUse>& uses) { EmitRow(uses); };
   rolling.finish_row = [this](int slot) { FinishRow(slot); };
+  if (plane) {
+    rows_to_finish_ = spec_.plane_rows;
+    a_.mov(rows_left_, ARG(dst_row));
+    rolling.EmitPlane(a_, spec_.first_row, spec_.plane_rows, spec_.last_rows);
+    return;
+  }
+  for (int i = 0; i < spec_.rows * spec_.vecs; ++i) a_.Zero(a_.vec(i));
   rolling.Emit(a_);
 }
 
 void WidthEmitter::EmitRow(const std::vector<RowUse>& uses) {
   EmitPrefetches();
-  if (spec_.has(WidthSpec::kDilated)) a_.mov(tap_, row_);
-  // An odd tap comes first: it is the one that most often is masked.
-  for (int tap = 0; tap < spec_.kw; ++tap) {
-    if (pairs_taps_ && tap % 2 == spec_.kw % 2) {
-      EmitTapPair(tap++, uses);
-      continue;
-    }
-    EmitTap(tap, uses);
-    if (spec_.has(WidthSpec::kDilated) && tap + 1 < spec_.kw) a_.add(tap_, tap_step_);
-  }
+  EmitTaps(uses);
 }
 
 // A few rows ahead, behind the last row those of the next channel: going down the plane, a tile leaves
-// every line after a few vectors, which tells the machine little.
+// every line after a few vectors, which tells the machine little. In whole planes only loads with masks need it: they
+// tell the machine nothing.
 void WidthEmitter::EmitPrefetches() {
+  if (spec_.plane_rows > 0) {
+    const bool all_masked = spec_.vecs == 1 && std::popcount(spec_.first_taps) == spec_.kw;
+    if (all_masked) a_.prefetcht0(a_.ptr[row_ + kPlanePrefetchBytes]);
+    return;
+  }
   const int bytes = spec_.vecs * vec_bytes() * (spec_.has(WidthSpec::kStride2) ? 2 : 1);
   for (int at = 0; at < bytes + kLineBytes; at += kLineBytes) {
     a_.prefetcht0(a_.ptr[row_ + src_row_ * kRowsAhead + std::min(at, bytes)]);
   }
-}
-
-void WidthEmitter::LoadWeights(int tap, const std::vector<RowUse>& uses, int first_weight) {
-  if (holds_) return;
-  for (int i = 0; i < static_cast<int>(uses.size()); ++i)
-    a_.vbroadcastss(temp(first_weight + i), WeightAt(uses[i], tap));
-}
-
-// Of the use with this index, at `tap`.
-Xmm WidthEmitter::Weight(const RowUse& use, int index, int tap) const {
-  return temp(holds_ ? use.kernel_row * spec_.kw + tap : index);
-}
-
-// Vectors with masks come last: they destroy the weights.
-void WidthEmitter::EmitTap(int tap, const std::vector<RowUse>& uses) {
-  LoadWeights(tap, uses);
-  for (int vec = 0; vec < spec_.vecs; ++vec) {
-    if (!spec_.is_masked(tap, vec)) EmitProducts(tap, vec, uses);
-  }
-  bool destroyed = false;
-  for (int vec = 0; vec < spec_.vecs; ++vec) {
-    if (!spec_.is_masked(tap, vec)) continue;
-    if (destroyed) LoadWeights(tap, uses);
-    EmitMaskedProducts(tap, vec, uses);
-    destroyed = true;
-  }
-}
-
-void WidthEmitter::EmitProducts(int tap, int vec, const std::vector<RowUse>& uses) {
-  LoadInputs(input(), tap, vec);
-  AddProducts(input(), tap, vec, 0, uses);
-}
-
-void WidthEmitter::AddProducts(const Xmm& x, int tap, int vec, int first_weight, const std::vector<RowUse>& uses) {
-  for (int i = 0; i < static_cast<int>(uses.size()); ++i) {
-    const Xmm sum = acc(uses[i].slot, vec), weight = Weight(uses[i], first_weight + i, tap);
-    uses[i].starts&& tap == 0 ? a_.vmulps(sum, x, weight) : a_.vfmadd231ps(sum, x, weight);
-  }
-}
-
-// Taps `tap` and `tap` + 1. Where the inputs of the first one lie inside the image, so do those of the second one,
-// which are the odd lanes of the same loads.
-void WidthEmitter::EmitTapPair(int tap, const std::vector<RowUse>& uses) {
-  LoadWeights(tap, uses);
-  LoadWeights(tap + 1, uses, spec_.rows);
-  for (int vec = 0; vec < spec_.vecs; ++vec) {
-    if (!spec_.is_masked(tap, vec)) EmitPairProducts(tap, vec, uses);
-  }
-  for (int vec = 0; vec < spec_.vecs; ++vec) {
-    if (!spec_.is_masked(tap, vec)) continue;
-    for (int single = tap; single <= tap + 1; ++single) {
-      LoadWeights(single, uses);
-      spec_.is_masked(single, vec) ? EmitMaskedProducts(single, vec, uses) : EmitProducts(single, vec, uses);
-    }
-  }
-}
-
-void WidthEmitter::EmitPairProducts(int tap, int vec, const std::vector<RowUse>& uses) {
-  const Xmm first = input(), second = second_input();
-  const Xbyak::RegExp from = VecAt(TapAt(tap), vec, 2);
-  a_.vmovups(first, a_.ptr[from]);
-  a_.vmovups(second, a_.ptr[from + vec_bytes()]);
-  a_.EvenLanes(even_inputs(), first, second);
-  AddProducts(even_inputs(), tap, vec, 0, uses);
-  a_.OddLanes(first, first, second);
-  AddProducts(first, tap + 1, vec, spec_.rows, uses);
-}
-
-// In masked lanes no product may ever arrive.
-void WidthEmitter::EmitMaskedProducts(int tap, int vec, const std::vector<RowUse>& uses) {
-  const bool pairs = spec_.has(WidthSpec::kStride2);
-  const Xmm x = input();
-  LoadMaskedInputs(x, pairs ? second_input() : x, tap, vec);
-  const Address products =
-      MaskAt(tap, vec, pairs ? offsetof(TapMasks, products) : offsetof(TapMasks, inputs[0]));
-  for (int i = 0; i < static_cast<int>(uses.size()); ++i) {
-    const Xmm sum = acc(uses[i].slot, vec), weight = Weight(uses[i], i, tap);
-    const bool starts = uses[i].starts && tap == 0;
-    if (!holds_ || a_.fma_tail_is_free()) {
-      if (starts) a_.Zero(sum);
-      a_.FmaTail(sum, x, weight, products, weight);
-    } else {
-      const Address masked = MaskedWeightAt(uses[i].kernel_row, tap, vec);
-      starts ? a_.vmulps(sum, x, masked) : a_.vfmadd231ps(sum, x, masked);
-    }
-  }
-}
-
-Xbyak::RegExp WidthEmitter::TapAt(int tap) const {
-  return spec_.has(WidthSpec::kDilated) ? Xbyak::RegExp(tap_) : row_ + tap * kFloat;
-}
-
-Address WidthEmitter::WeightAt(const RowUse& use, int tap) const {
-  return a_.dword[weights_ + (use.kernel_row * spec_.kw + tap) * kTapBytes];
 }
 
 Xbyak::RegExp WidthEmitter::VecAt(const Xbyak::RegExp& base, int vec, int factor) const {
@@ -296,50 +170,22 @@ Xbyak::RegExp WidthEmitter::VecAt(const Xbyak::RegExp& base, int vec, int factor
   return base + factor * vec * vec_bytes();
 }
 
-Address WidthEmitter::MaskAt(int tap, int vec, size_t offset) const {
-  const int entry = (2 * tap + (vec > 0)) * static_cast<int>(sizeof(TapMasks));
-  return a_.ptr[masks_ + entry + static_cast<int>(offset)];
-}
-
-void WidthEmitter::LoadInputs(const Xmm& x, int tap, int vec) {
-  if (spec_.has(WidthSpec::kStride2)) {
-    const Xbyak::RegExp from = VecAt(TapAt(tap), vec, 2);
-    a_.vmovups(x, a_.ptr[from]);
-    a_.EvenLanes(x, x, a_.ptr[from + vec_bytes()]);
-  } else {
-    a_.vmovups(x, a_.ptr[VecAt(TapAt(tap), vec)]);
-  }
-}
-
-// `x` and `second` are masks before they are inputs.
-void WidthEmitter::LoadMaskedInputs(const Xmm& x, const Xmm& second, int tap, int vec) {
-  const bool pairs = spec_.has(WidthSpec::kStride2);
-  const Xbyak::RegExp from = VecAt(TapAt(tap), vec, pairs ? 2 : 1);
-  a_.LoadTailMask(MaskAt(tap, vec, offsetof(TapMasks, inputs[0])), x);
-  a_.LoadTail(x, a_.ptr[from], x);
-  if (!pairs) return;  // products are as inputs
-  a_.LoadTailMask(MaskAt(tap, vec, offsetof(TapMasks, inputs[1])), second);
-  a_.LoadTail(second, a_.ptr[from + vec_bytes()], second);
-  a_.EvenLanes(x, x, second);
-  a_.LoadTailMask(MaskAt(tap, vec, offsetof(TapMasks, products)), second);
-}
-
 void WidthEmitter::FinishRow(int slot) {
   for (int vec = 0; spec_.has(WidthSpec::kStride2) && vec < spec_.vecs; ++vec)
     a_.OrderEvenLanes(acc(slot, vec));
   AddBias(slot);
   ApplyPostOps(slot);
   Store(slot);
-  if (holds_ && spec_.post_ops != 0) LoadHeldWeights(kRowEndTemps);
-  a_.add(dst_row_, ARG(dst_row));
+  if (spec_.post_ops != 0) LoadHeldWeights(std::min(registers_.held, jit::kPostOpTemps));
+  spec_.plane_rows > 0 ? a_.add(dst_row_, rows_left_) : a_.add(dst_row_, ARG(dst_row));
   ForEachResidual([&](size_t at) {
     Advance(offsetof(WidthArgs, residual_row_now) + at, offsetof(WidthArgs, residual_row) + at);
   });
 }
 
 void WidthEmitter::AddBias(int slot) {
-  a_.vbroadcastss(input(), a_.dword[weights_ - kTapBytes]);
-  for (int vec = 0; vec < spec_.vecs; ++vec) a_.vaddps(acc(slot, vec), acc(slot, vec), input());
+  a_.vbroadcastss(input(0), a_.dword[weights_ - kTapBytes]);
+  for (int vec = 0; vec < spec_.vecs; ++vec) a_.vaddps(acc(slot, vec), acc(slot, vec), input(0));
 }
 
 void WidthEmitter::ApplyPostOps(int slot) {
@@ -379,11 +225,23 @@ void WidthEmitter::AddResidual(int op, int slot) {
 
 void WidthEmitter::Store(int slot) {
   const bool partial = spec_.has(WidthSpec::kPartial);
-  for (int vec = 0; vec < spec_.vecs - partial; ++vec)
-    a_.vmovups(a_.ptr[VecAt(dst_row_, vec)], acc(slot, vec));
+  const int last = spec_.vecs - 1;
+  for (int vec = 0; vec <= last - partial; ++vec) a_.vmovups(a_.ptr[VecAt(dst_row_, vec)], acc(slot, vec));
   if (!partial) return;
+  const bool plane = spec_.plane_rows > 0, last_row = plane && --rows_to_finish_ == 0;
+  if (!spec_.has(WidthSpec::kSpills) || last_row) return StorePartial(slot);
+  if (plane) return a_.vmovups(a_.ptr[VecAt(dst_row_, last)], acc(slot, last));
+  a_.cmp(dst_row_, last_row_);
+  Aside& aside = asides_.emplace_back();
+  aside.emit = [this, slot] { StorePartial(slot); };
+  a_.je(aside.enter, a_.T_NEAR);
+  a_.vmovups(a_.ptr[VecAt(dst_row_, last)], acc(slot, last));
+  a_.L(aside.leave);
+}
+
+void WidthEmitter::StorePartial(int slot) {
   a_.mov(scratch_, ARG(last_mask));
-  a_.LoadTailMask(a_.ptr[scratch_], input());
+  a_.LoadTailMask(a_.ptr[scratch_], input(0));
   a_.mov(scratch_, dst_row_);
   if (spec_.vecs > 1) a_.add(scratch_, vec_step_);
   a_.mov(lanes_, ARG(last_lanes));

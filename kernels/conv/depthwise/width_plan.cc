@@ -24,6 +24,12 @@ Isa WidthIsa(const Axis& columns, Isa isa) {
 
 }  // namespace
 
+int WidthVecs(const ConvProblem& problem, Isa isa) {
+  const Geometry g = GeometryOf(problem, false);
+  return MaxWidthVecs(jit::GetIsaInfo(WidthIsa(g.columns, isa)).num_vecs,
+                      TileOf(g, static_cast<int>(RowsInFlight(g.rows)), 1));
+}
+
 const char* WidthRefusal(const ConvProblem& problem, Isa isa) {
   const ConvDesc& d = problem.desc;
   if (d.src.layout != Layout::kNchw || d.dst.layout != Layout::kNchw)
@@ -35,12 +41,37 @@ const char* WidthRefusal(const ConvProblem& problem, Isa isa) {
   if (rows.step() > d.kernel.h || !CanRoll(rows, rows.outputs(0))) {
     return "NCHW with output rows that reach no input row of their own";
   }
-  const int registers = jit::GetIsaInfo(isa).num_vecs;
-  if (MaxWidthVecs(registers, static_cast<int>(RowsInFlight(rows)), d.stride.w == 2) < 1) {
+  if (WidthVecs(problem, isa) < 1) {
     return "NCHW with more output rows in flight than registers";
   }
   return "";
 }
+
+WidthTile TileOf(const Geometry& g, int rows, int vecs) {
+  return {static_cast<int>(g.kh), static_cast<int>(g.kw), rows, vecs, g.columns.stride() == 2,
+          g.columns.dilation() > 1};
+}
+
+namespace {
+
+// Whether the outputs should be stored past the caches, in whole lines: those of a row are none, those of many rows
+// together are.
+bool Streams(const Geometry& g, const MachineModel& machine) {
+  const int64_t image = g.rows.out() * g.columns.out() * g.oc * kFloat;
+  const int64_t least = g.columns.out() * kFloat;
+  return static_cast<double>(image) > kWidthStreamL3Share * static_cast<double>(machine.l3_bytes) &&
+         g.dst.row == g.columns.out() && g.rows.distance() == 1 && least >= reorder::kMinOpenRun * kFloat;
+}
+
+// Output rows that go through the buffer together.
+int64_t StreamedRows(const Geometry& g) {
+  const int64_t rows = g.rows.out(), row_bytes = g.columns.out() * kFloat;
+  const int64_t most = std::max(kWidthStreamedBytes / row_bytes, 2 * g.kh);
+  const int64_t block = CeilDiv(rows, CeilDiv(rows, most));
+  return CanRoll(g.rows, block) ? block : rows;
+}
+
+}  // namespace
 
 WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel& machine,
                                   int threads) {
@@ -49,20 +80,21 @@ WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel
   const jit::IsaInfo& info = jit::GetIsaInfo(b.isa);
   b.rows = static_cast<int>(RowsInFlight(g.rows));
   b.shape.lanes = info.vec_lanes();
-  b.shape.vecs = MaxWidthVecs(info.num_vecs, b.rows, g.columns.stride() == 2);
+  b.shape.vecs = MaxWidthVecs(info.num_vecs, TileOf(g, b.rows, 1));
   b.shape.may_overlap = !g.has_residual();
-  b.tile_rows = g.rows.outputs(0);
+  b.streams = Streams(g, machine);
+  b.tile_rows = b.streams ? StreamedRows(g) : g.rows.outputs(0);
   const double plane =
       static_cast<double>(g.rows.in() * g.columns.in() + g.rows.out() * g.columns.out()) * kFloat;
   const auto in_l1 =
       static_cast<int64_t>(static_cast<double>(machine.l1d_bytes) * kWidthL1Share / plane);
-  b.channels = std::clamp<int64_t>(in_l1, 1, kBlock);
+  b.channels = b.streams ? 1 : std::clamp<int64_t>(in_l1, 1, kBlock);
   if (g.multiplier > 1) b.channels = std::min(b.channels, std::min(g.multiplier, kBlock));
   // A call stays within a block of weights and the outputs of one input channel.
   while (kBlock % b.channels != 0 || (g.multiplier > 1 && g.multiplier % b.channels != 0))
     --b.channels;
   b.threads = static_cast<int>(
-      std::min<int64_t>(threads, g.n * CeilDiv(g.oc, b.channels) * g.rows.phases()));
+      std::min<int64_t>(threads, g.n * CeilDiv(g.oc, b.channels) * CountRowTiles(g.rows, b.tile_rows)));
   b.threads = std::max(b.threads, 1);
   const double cycles = PredictWidthCycles(g, b, machine);
   b.predicted_us = cycles / b.threads / (machine.clock_ghz * 1000) + machine.call_us +
@@ -88,6 +120,32 @@ Result<std::unique_ptr<ConvPlan>> WidthPlan::Make(const ConvProblem& problem,
   return std::unique_ptr<ConvPlan>(std::move(plan));
 }
 
+// Whether what a row stores behind its end is overwritten by the next row of the same tile.
+bool WidthPlan::MaySpill(const WidthRun& run) const {
+  const Geometry& g = geometry_;
+  const int64_t row = g.columns.out();
+  return run.last_lanes > 0 && run.begin == 0 && run.tiles == 1 && g.rows.distance() == 1 && g.dst.row == row &&
+         blocking_.shape.lanes - run.last_lanes <= row;
+}
+
+// Whether the code of a tile is that of a whole plane.
+bool WidthPlan::IsPlane(const WidthRun& run) const {
+  const Geometry& g = geometry_;
+  const int64_t rows = g.rows.out();
+  return program_.runs.size() == 1 && run.tiles == 1 && run.vecs <= kMaxPlaneVecs && rows <= kMaxPlaneRows &&
+         g.columns.out() > kMostTransposedColumns && g.rows.distance() == 1 && blocking_.tile_rows == rows;
+}
+
+Status WidthPlan::AddCopy() {
+  reorder::CopySpec spec;
+  spec.isa = static_cast<int32_t>(blocking_.isa), spec.non_temporal = 1;
+  Result<jit::KernelPtr> copy = reorder::GetCopyKernel(spec);
+  if (!copy.ok()) return copy.status();
+  kernels_.push_back(*copy);
+  copy_ = (*copy)->entry<reorder::CopyFunction>();
+  return {};
+}
+
 Status WidthPlan::Compile() {
   const Geometry& g = geometry_;
   std::optional<WidthProgram> program = MakeWidthProgram(g.columns, blocking_.shape);
@@ -105,6 +163,12 @@ Status WidthPlan::Compile() {
     if (run.edge) spec.flags |= WidthSpec::kEdge;
     spec.first_taps = run.first_taps, spec.last_taps = run.last_taps;
     if (run.last_lanes > 0) spec.flags |= WidthSpec::kPartial;
+    if (MaySpill(run)) spec.flags |= WidthSpec::kSpills;
+    if (IsPlane(run)) {
+      const RollingCounts rows = CountRolling(g.rows, g.rows.input(0, 0), blocking_.tile_rows);
+      spec.plane_rows = static_cast<uint8_t>(blocking_.tile_rows);
+      spec.first_row = static_cast<uint8_t>(rows.first_row), spec.last_rows = static_cast<uint8_t>(rows.last_rows);
+    }
     for (size_t i = 0; i < g.post_ops.size(); ++i) {
       spec.post_ops |= static_cast<uint64_t>(g.post_ops[i].kind) << (8 * i);
     }
@@ -114,7 +178,7 @@ Status WidthPlan::Compile() {
     kernels_.push_back(*kernel);
     if (run.tiles * run.vecs > most) most = run.tiles * run.vecs, main_kernel_ = kernel->get();
   }
-  return {};
+  return blocking_.streams ? AddCopy() : Status();
 }
 
 std::string WidthPlan::Describe() const {
@@ -125,8 +189,11 @@ std::string WidthPlan::Describe() const {
        std::to_string(blocking_.tile_rows) + " rows with " + std::to_string(blocking_.rows) +
        " in registers");
   line("order of the sum: kernel rows, kernel columns");
+  if (blocking_.streams) {
+    line("outputs: past the caches, through a buffer of " + std::to_string(streamed_bytes()) + " bytes per thread");
+  }
   line("channels per kernel call: " + std::to_string(blocking_.channels));
-  line("threads: " + std::to_string(blocking_.threads) + " over channels and images");
+  line("threads: " + std::to_string(blocking_.threads) + " over images, channels and rows");
   std::vector<std::string> names;
   for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
   std::sort(names.begin(), names.end());

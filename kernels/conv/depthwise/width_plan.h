@@ -9,10 +9,14 @@
 #include <vector>
 
 #include "jit/compiled_kernel.h"
+#include "kernels/conv/depthwise/blocking.h"
 #include "kernels/conv/depthwise/geometry.h"
 #include "kernels/conv/depthwise/pack.h"
 #include "kernels/conv/depthwise/width_program.h"
+#include "kernels/conv/depthwise/width_registers.h"
 #include "kernels/conv/plan.h"
+#include "kernels/reorder/copy_kernel.h"
+#include "kernels/sizes.h"
 
 namespace rafter::depthwise {
 
@@ -22,12 +26,19 @@ struct WidthBlocking {
   WidthShape shape;
   int64_t tile_rows = 1;  // output rows per kernel call
   int64_t channels = 1;   // at most, per kernel call
+  bool streams = false;   // outputs of a call go through a buffer and from there past the caches
   int threads = 1;
   double predicted_us = 0;
 };
 
+// Most vectors of its tiles, 0: it has more output rows in flight than registers. For kernels within kMaxWidthTaps.
+int WidthVecs(const ConvProblem& problem, Isa isa);
+
 // Why the width kernel cannot take the problem; empty when it can.
 const char* WidthRefusal(const ConvProblem& problem, Isa isa);
+
+// A tile of `rows` output rows in flight and `vecs` vectors.
+WidthTile TileOf(const Geometry& g, int rows, int vecs);
 
 WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel& machine,
                                   int threads);
@@ -40,6 +51,9 @@ class WidthPlan final : public ConvPlan {
   const char* algorithm() const noexcept override { return "depthwise"; }
   const std::string& kernel_name() const noexcept override { return main_kernel_->name(); }
   Isa isa() const noexcept override { return blocking_.isa; }
+  size_t scratch_bytes() const noexcept override {
+    return blocking_.streams ? static_cast<size_t>(threads() * streamed_bytes()) : 0;
+  }
   int threads() const noexcept override { return blocking_.threads; }
   PackedHeader packed_header() const noexcept override { return header_; }
   void Pack(const float* oihw, const float* bias, float* payload) const noexcept override {
@@ -53,7 +67,15 @@ class WidthPlan final : public ConvPlan {
 
   WidthPlan(const ConvProblem& problem, const PlanContext& context);
   Status Compile();
-  int64_t units() const;  // rows x groups of channels x images
+  Status AddCopy();
+  bool MaySpill(const WidthRun& run) const;
+  bool IsPlane(const WidthRun& run) const;
+  int64_t units() const;  // blocks of rows x groups of channels x images
+  // Of a thread's buffer, whole lines.
+  int64_t streamed_bytes() const {
+    return CeilDiv(blocking_.tile_rows * geometry_.columns.out() * kFloat, kLineBytes) * kLineBytes;
+  }
+  int64_t row_blocks() const { return CountRowTiles(geometry_.rows, blocking_.tile_rows); }
   // Output channels that one call can cover: one block of weights, or the outputs of one input
   // channel.
   int64_t channel_groups() const {
@@ -66,6 +88,7 @@ class WidthPlan final : public ConvPlan {
   const BlockLayout weights_;
   WidthProgram program_;
   std::vector<WidthFunction*> functions_;  // by run
+  reorder::CopyFunction* copy_ = nullptr;  // blocking_.streams
   std::vector<float> post_params_;
   std::vector<jit::KernelPtr> kernels_;
   const jit::CompiledKernel* main_kernel_ = nullptr;

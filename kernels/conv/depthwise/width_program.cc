@@ -95,10 +95,9 @@ class WidthProgramBuilder {
       return begin + lane < axis_.out() && at >= 0 && at < axis_.in();
     };
     const int lanes = shape_.lanes;
-    for (int lane = 0; lane < lanes; ++lane) {
-      if (!used(lane)) continue;
-      const int64_t input = lane * axis_.stride();
-      masks.inputs[input / lanes][input % lanes] = -1;
+    for (int input = 0; input < lanes * axis_.stride(); ++input) {
+      const int64_t at = first + input;
+      if (at >= 0 && at < axis_.in()) masks.inputs[input / lanes][input % lanes] = -1;
     }
     for (int place = 0; place < lanes; ++place) {  // the order of Assembler::EvenLanes
       const int quarter = place % 4;

@@ -9,12 +9,14 @@
 //
 // With a horizontal stride of 2 two neighbouring taps are the even and the odd lanes of the same two loads.
 //
-// Weights stay in registers where those suffice (HoldsWidthWeights), else every row broadcasts them
+// Weights stay in registers where those suffice (width_registers.h), else every row broadcasts them
 // again. Loads, not FMAs, bound this kernel: with one load per FMA Zen 3 reaches 75 % of its peak, 512@14 took
 // 51 us with 1.8 loads per FMA and takes 36 with 0.9.
 //
 // At the border of the image some taps of the first and the last vector of a tile may lie outside: a
-// table says which lanes take part in those; the others are neither loaded nor multiplied.
+// table says which lanes are inside; the others are not loaded, and enter no sum (width_border_emitter.cc).
+//
+// A plane of few short rows (plane_rows) is one tile whose code has no loops.
 //
 // Loops inside: channels, tiles along the row, input rows.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_SPEC_H_
@@ -29,7 +31,7 @@
 
 namespace rafter::depthwise {
 
-// Most taps of a kernel whose weights stay in registers.
+// Most taps of a kernel all of whose weights stay in registers.
 inline constexpr int kMaxHeldWidthTaps = 9;
 
 struct WidthSpec {
@@ -39,9 +41,12 @@ struct WidthSpec {
   uint8_t rows;        // output rows in flight
   uint8_t vecs;
   uint8_t flags;
-  uint8_t unused;
+  // One tile is the whole plane of a channel, its rows known to the code: so many outputs; 0: rows and tiles are
+  // counted at run time.
+  uint8_t plane_rows;
   uint16_t first_taps, last_taps;  // kernel columns that are masked in the first and the last vector
-  uint8_t unused_too[4];
+  uint8_t first_row, last_rows;    // plane_rows: as in RollingCounts
+  uint8_t unused[2];
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
   static constexpr uint8_t kStride2 = 1;  // every other input column
@@ -49,6 +54,9 @@ struct WidthSpec {
   static constexpr uint8_t kPartial =
       4;  // the last vector stores its first `last_lanes` lanes only (kEdge)
   static constexpr uint8_t kDilated = 8;  // taps lie `tap_step` apart instead of one column
+  // Rows of outputs follow each other: the lanes behind a row may be stored, since the next row is stored later. Not
+  // those of the last row of a tile, which is at WidthArgs::last_row (kPartial).
+  static constexpr uint8_t kSpills = 16;
 
   bool operator==(const WidthSpec&) const = default;
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
@@ -59,8 +67,8 @@ struct WidthSpec {
 };
 static_assert(std::has_unique_object_representations_v<WidthSpec>);
 
-// One entry of the mask table, [tap][first or last vector]: -1 used, 0 not. With stride 2 a tap loads two vectors
-// of inputs, and the lanes of its products are in the order of Assembler::EvenLanes.
+// One entry of the mask table, [tap][first or last vector]: -1 used, 0 not. Inputs: what lies inside the image. With
+// stride 2 a tap loads two vectors of them, and the lanes of its products are in the order of Assembler::EvenLanes.
 struct TapMasks {
   int32_t inputs[2][16] = {};
   int32_t products[16] = {};
@@ -82,6 +90,8 @@ struct WidthArgs {
   const TapMasks* masks;
   const int32_t* last_mask;  // kPartial: 16 lanes, -1 used
   int64_t last_lanes;
+  int64_t last_row;  // kSpills: bytes from the first to the last output row
+  int64_t careful;   // whether a weight of the block of channels is not finite; -1: the kernel finds out
   RollingCounts rolling;
   const float* post_params;            // {alpha, beta} per post-op
   const float* scale[kMaxPostOps];     // by index of the post-op, of the first channel

@@ -1,0 +1,81 @@
+// kernels/conv/depthwise/width_registers.cc
+#include "kernels/conv/depthwise/width_registers.h"
+
+#include <algorithm>
+
+#include "jit/post_op_emitter.h"
+#include "kernels/conv/depthwise/tuning.h"
+
+namespace rafter::depthwise {
+
+namespace {
+
+constexpr int kMostVecs = 8;
+
+// Whether sums, `others` and, at the end of a row, temporaries for the post-ops find a register.
+bool Fits(int registers, const WidthTile& tile, int others) {
+  return tile.rows * tile.vecs + std::max(others, jit::kPostOpTemps) <= registers;
+}
+
+// Loads of inputs for an input row.
+int InputLoads(const WidthTile& tile, bool pairs) {
+  return tile.vecs * (pairs ? 2 * ((tile.kw + 1) / 2) : tile.every_other ? 2 * tile.kw : tile.kw);
+}
+
+WidthRegisters HoldAll(int registers, const WidthTile& tile) {
+  WidthRegisters r;
+  const int taps = tile.kh * tile.kw;
+  r.pairs = tile.every_other && !tile.dilated;
+  r.held = taps, r.weights = 0;
+  r.inputs = tile.every_other ? 3 : 1;
+  r.fits = taps <= kMaxHeldWidthTaps && Fits(registers, tile, r.total());
+  r.loads = InputLoads(tile, r.pairs);
+  return r;
+}
+
+WidthRegisters WeightsOfTap(int registers, const WidthTile& tile) {
+  WidthRegisters r;
+  r.pairs = tile.every_other && !tile.dilated && tile.rows <= kMostPairedRows;
+  r.weights = tile.rows * (r.pairs ? 2 : 1);
+  r.inputs = r.pairs ? 3 : tile.every_other ? 2 : 1;
+  r.fits = Fits(registers, tile, r.total());
+  r.loads = InputLoads(tile, r.pairs) + tile.kw * tile.rows;
+  return r;
+}
+
+WidthRegisters OneByOne(int registers, const WidthTile& tile) {
+  WidthRegisters r;
+  const int taps = tile.kh * tile.kw;
+  r.pairs = tile.every_other && !tile.dilated;
+  r.single = true, r.weights = 1;
+  r.inputs = r.pairs ? 3 : tile.every_other ? 2 : tile.vecs;
+  r.fits = Fits(registers, tile, r.total());
+  r.held = std::clamp(registers - tile.rows * tile.vecs - r.weights - r.inputs, 0, taps - 1);
+  const double loaded = static_cast<double>(taps - r.held) / taps;
+  r.loads = InputLoads(tile, r.pairs) + loaded * tile.kw * tile.rows * (tile.every_other ? tile.vecs : 1);
+  return r;
+}
+
+}  // namespace
+
+WidthTile ShapeOf(const WidthSpec& spec) {
+  return {spec.kh, spec.kw, spec.rows, spec.vecs, spec.has(WidthSpec::kStride2), spec.has(WidthSpec::kDilated)};
+}
+
+WidthRegisters ChooseWidthRegisters(int registers, const WidthTile& tile) {
+  const WidthRegisters all = HoldAll(registers, tile);
+  if (all.fits) return all;
+  const WidthRegisters of_tap = WeightsOfTap(registers, tile), single = OneByOne(registers, tile);
+  if (!single.fits) return of_tap;
+  return of_tap.fits && of_tap.loads < single.loads ? of_tap : single;
+}
+
+int MaxWidthVecs(int registers, WidthTile tile) {
+  for (tile.vecs = kMostVecs; tile.vecs > 1; --tile.vecs) {
+    // With stride 2 weights that come one by one would come again for every vector.
+    if (WeightsOfTap(registers, tile).fits || (!tile.every_other && OneByOne(registers, tile).fits)) break;
+  }
+  return ChooseWidthRegisters(registers, tile).fits ? tile.vecs : 0;
+}
+
+}  // namespace rafter::depthwise

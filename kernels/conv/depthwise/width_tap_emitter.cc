@@ -1,0 +1,97 @@
+// kernels/conv/depthwise/width_tap_emitter.cc: the products of the width kernel, tap by tap, and which inputs and
+// weights are at hand when.
+#include "kernels/conv/depthwise/channel_spec.h"
+#include "kernels/conv/depthwise/width_emitter.h"
+#include "kernels/sizes.h"
+
+namespace rafter::depthwise {
+
+using jit::Address;
+using jit::Xmm;
+
+void WidthEmitter::LoadHeldWeights(int count) {
+  for (int i = 0; i < count; ++i) a_.vbroadcastss(temp(i), a_.dword[weights_ + i * kTapBytes]);
+}
+
+// Those of a tap for all uses, where they are at hand together.
+void WidthEmitter::LoadWeights(int tap, const std::vector<RowUse>& uses, int first_weight) {
+  if (registers_.all() || registers_.one_by_one()) return;
+  for (int i = 0; i < static_cast<int>(uses.size()); ++i)
+    a_.vbroadcastss(temp(first_weight + i), WeightAt(uses[i], tap));
+}
+
+// Of the use with this index, at `tap`; loaded here where weights pass one register.
+Xmm WidthEmitter::Weight(const RowUse& use, int index, int tap) {
+  const int place = use.kernel_row * spec_.kw + tap;
+  if (place < registers_.held) return temp(place);
+  if (!registers_.one_by_one()) return temp(index);
+  const Xmm weight = temp(registers_.held);
+  a_.vbroadcastss(weight, WeightAt(use, tap));
+  return weight;
+}
+
+Address WidthEmitter::WeightAt(const RowUse& use, int tap) const {
+  return a_.dword[weights_ + (use.kernel_row * spec_.kw + tap) * kTapBytes];
+}
+
+Xbyak::RegExp WidthEmitter::TapAt(int tap) const {
+  return spec_.has(WidthSpec::kDilated) ? Xbyak::RegExp(tap_) : row_ + tap * kFloat;
+}
+
+// One load of a tap, the second half where it takes two; zero outside the image.
+void WidthEmitter::LoadHalf(const Xmm& x, int tap, int vec, int half) {
+  const int factor = spec_.has(WidthSpec::kStride2) ? 2 : 1;
+  const Address from = a_.ptr[VecAt(TapAt(tap), vec, factor) + half * vec_bytes()];
+  spec_.is_masked(tap, vec) ? LoadMasked(x, from, {tap, vec, half}) : a_.vmovups(x, from);
+}
+
+void WidthEmitter::LoadInputs(const Xmm& x, int tap, int vec) {
+  LoadHalf(x, tap, vec, 0);
+  if (!spec_.has(WidthSpec::kStride2)) return;
+  LoadHalf(input(1), tap, vec, 1);
+  a_.EvenLanes(x, x, input(1));
+}
+
+void WidthEmitter::AddProduct(const RowUse& use, int tap, int vec, const Xmm& x, const Xmm& weight) {
+  const Xmm sum = acc(use.slot, vec);
+  use.starts&& tap == 0 ? a_.vmulps(sum, x, weight) : a_.vfmadd231ps(sum, x, weight);
+}
+
+// Of one vector.
+void WidthEmitter::AddProducts(const Xmm& x, int tap, int vec, int first_weight, const std::vector<RowUse>& uses) {
+  for (int i = 0; i < static_cast<int>(uses.size()); ++i)
+    AddProduct(uses[i], tap, vec, x, Weight(uses[i], first_weight + i, tap));
+}
+
+void WidthEmitter::AddTap(int tap, const std::vector<RowUse>& uses) {
+  if (registers_.one_by_one() && !spec_.has(WidthSpec::kStride2)) {
+    for (int vec = 0; vec < spec_.vecs; ++vec) LoadInputs(input(vec), tap, vec);
+    for (int i = 0; i < static_cast<int>(uses.size()); ++i) {
+      const Xmm weight = Weight(uses[i], i, tap);
+      for (int vec = 0; vec < spec_.vecs; ++vec) AddProduct(uses[i], tap, vec, input(vec), weight);
+    }
+    return;
+  }
+  LoadWeights(tap, uses);
+  for (int vec = 0; vec < spec_.vecs; ++vec) {
+    LoadInputs(input(0), tap, vec);
+    AddProducts(input(0), tap, vec, 0, uses);
+  }
+}
+
+// Taps `tap` and `tap` + 1. Where the inputs of the first one lie inside the image, so do those of the second one,
+// which are the odd lanes of the same loads.
+void WidthEmitter::AddTapPair(int tap, const std::vector<RowUse>& uses) {
+  LoadWeights(tap, uses);
+  LoadWeights(tap + 1, uses, spec_.rows);
+  for (int vec = 0; vec < spec_.vecs; ++vec) {
+    LoadHalf(input(0), tap, vec, 0);
+    LoadHalf(input(1), tap, vec, 1);
+    a_.EvenLanes(input(2), input(0), input(1));
+    AddProducts(input(2), tap, vec, 0, uses);
+    a_.OddLanes(input(0), input(0), input(1));
+    AddProducts(input(0), tap + 1, vec, spec_.rows, uses);
+  }
+}
+
+}  // namespace rafter::depthwise

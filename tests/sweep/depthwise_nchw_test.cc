@@ -1,0 +1,105 @@
+// Depthwise convolutions in NCHW against the reference: planes of every small size, whose kernels have no loops and
+// whose rows may spill into the next one; kernels of one row or column; outputs that go past the caches.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "runtime/machine_model.h"
+#include "tests/support/conv_tester.h"
+#include "tests/support/for_each_isa.h"
+#include "tests/support/random_desc.h"
+
+namespace rafter::testing {
+namespace {
+
+ConvDesc Layer(int64_t channels, Size2 in, Size2 kernel, int64_t stride, Padding pad) {
+  ConvDesc desc;
+  desc.groups = desc.ic = desc.oc = channels, desc.in = in;
+  desc.kernel = kernel, desc.stride = {stride, stride}, desc.pad = pad;
+  desc.src.layout = desc.dst.layout = Layout::kNchw;
+  return desc;
+}
+
+Padding Same(Size2 kernel) { return {kernel.h / 2, kernel.w / 2, kernel.h / 2, kernel.w / 2}; }
+
+::testing::AssertionResult Check(const ConvDesc& desc, DataKind data, uint64_t seed) {
+  return ConvTester(desc)
+      .Algorithm("depthwise")
+      .Data(data)
+      .Seed(seed)
+      .Threads(1 + static_cast<int>(seed % 4))
+      .Run();
+}
+
+// With slices, post-ops, and now and then weights that are infinite or NaN, which must keep clear of the padding.
+TEST(DepthwiseNchw, PlanesOfEverySmallSize) {
+  ForEachIsa([](Isa) {
+    Random random(7);
+    uint64_t seed = 0;
+    for (const int64_t kernel : {2, 3, 4, 5}) {
+      for (const int64_t stride : {1, 2}) {
+        for (int64_t width = 3; width <= 20; ++width) {
+          for (const int64_t height : {random.Between(3, 6), random.Between(7, 12), random.Between(13, 20)}) {
+            const int64_t most = kernel - 1;
+            ConvDesc desc = Layer(random.Between(1, 18), {height, width}, {kernel, kernel}, stride,
+                                  {random.Between(0, most), random.Between(0, most), random.Between(0, most),
+                                   random.Between(0, most)});
+            if (random.Between(0, 3) > 0) desc.pad = Same(desc.kernel);
+            if (height + desc.pad.top + desc.pad.bottom < kernel || width + desc.pad.left + desc.pad.right < kernel)
+              continue;
+            desc.n = random.Between(1, 2);
+            if (random.Between(0, 2) == 0) desc.post_ops.push_back(RandomPostOp(random, desc.oc, true));
+            if (random.Between(0, 2) == 0) AddSlices(random, desc);
+            const DataKind data = random.Between(0, 1) == 0 ? DataKind::kInteger : DataKind::kSpecials;
+            ASSERT_TRUE(Check(desc, data, ++seed)) << height << "x" << width << ", kernel " << kernel;
+          }
+        }
+      }
+    }
+  });
+}
+
+TEST(DepthwiseNchw, KernelsOfOneRowOrColumn) {
+  ForEachIsa([](Isa) {
+    uint64_t seed = 0;
+    for (int64_t taps = 1; taps <= 13; ++taps) {
+      for (const int64_t stride : {1, 2}) {
+        for (const Size2 in : {Size2{16, 9}, Size2{30, 41}}) {
+          for (const Size2 kernel : {Size2{1, taps}, Size2{taps, 1}}) {
+            ConvDesc desc = Layer(5, in, kernel, stride, Same(kernel));
+            ASSERT_TRUE(Check(desc, DataKind::kInteger, ++seed)) << kernel.h << "x" << kernel.w;
+            desc.post_ops = {PostOp::Swish()};
+            ASSERT_TRUE(Check(desc, DataKind::kReal, ++seed)) << kernel.h << "x" << kernel.w;
+          }
+        }
+      }
+    }
+  });
+}
+
+// A machine with next to no L3: all outputs go past the caches, row blocks of many threads side by side.
+TEST(DepthwiseNchw, OutputsPastTheCaches) {
+  const MachineModel original = CurrentMachineModel();
+  MachineModel tiny = original;
+  tiny.l3_bytes = 1024, tiny.fork_join_us = 0;
+  SetMachineModel(tiny);
+  ForEachIsa([](Isa) {
+    uint64_t seed = 0;
+    for (const Size2 in : {Size2{20, 16}, Size2{150, 70}, Size2{61, 200}}) {
+      for (const Size2 kernel : {Size2{3, 3}, Size2{5, 5}, Size2{1, 7}, Size2{9, 1}, Size2{2, 4}}) {
+        for (const int64_t stride : {1, 2}) {
+          ConvDesc desc = Layer(3, in, kernel, stride, Same(kernel));
+          desc.n = 2;
+          ASSERT_TRUE(Check(desc, DataKind::kInteger, ++seed)) << in.h << "x" << in.w;
+          desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+          ASSERT_TRUE(Check(desc, DataKind::kSpecials, ++seed)) << in.h << "x" << in.w;
+        }
+      }
+    }
+  });
+  SetMachineModel(original);
+}
+
+}  // namespace
+}  // namespace rafter::testing
