@@ -314,6 +314,10 @@ Blocking Chooser::Choose(const TileChoice& tile) {
   ChooseOrder(b);
   if (staging_.used()) LimitToStage(b);
   ChoosePasses(b);
+  // Taps of larger kernels find the lines of the tap before.
+  b.prefetches_planes = ChannelBlock(g_.src_layout) > 1 && g_.taps() == 1 &&
+                        static_cast<double>(g_.n * g_.out.h * g_.out.w * g_.ic_g * kFloat) >
+                            static_cast<double>(machine_.l2_bytes) * kPlanesL2Share;
   const double cycles = best * static_cast<double>(g_.groups * g_.n * g_.out.h) + staging_.cycles;
   b.predicted_us = cycles / (machine_.clock_ghz * 1000);
   ChooseThreads(b);

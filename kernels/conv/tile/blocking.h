@@ -36,6 +36,7 @@ struct Blocking {
   int64_t units_per_chunk = 1;   // rows or stretches that one pass over the output channels covers
   int64_t channel_blocks_per_pass = 0;  // blocks of input channels; all of them unless sums are parked
   bool streams = false;             // the output leaves the caches no room: store past them where lines are whole
+  bool prefetches_planes = false;   // inputs in blocks: fetch the lines of the next tile from each plane
   bool prefetches_weights = false;  // all weights together exceed L2: fetch the next ones while computing
   // Items of work are numbered in the order of the loops: chunks, channel tiles, parts of a chunk's rows.
   int64_t parts = 1;

@@ -19,7 +19,7 @@ std::string KernelName(const TileSpec& spec) {
   static constexpr const char* kOrders[] = {"", "_blocks", "_pairs", "_halves"};
   name += kTails[static_cast<int>(spec.tail)];
   name += kOrders[static_cast<int>(spec.dst_order)];
-  if (spec.has_pieces()) name += "_pieces";
+  if (spec.has_pieces()) name += spec.next_lines > 0 ? "_planes" : "_pieces";
   if (spec.has_partial()) name += "_passes";
   if (spec.may_stream()) name += "_stream";
   if (spec.has_rest()) name += "_rest";
@@ -189,6 +189,8 @@ void TileEmitter::EmitColumn(int px_begin, int px_end) {
   a_.mov(scratch_, BLOCK_PARAM(pieces));
   a_.mov(ARG(pieces_left), scratch_);
   a_.L(next_piece);
+  const auto lines = static_cast<int>(spec_.next_lines);
+  for (int i = 1; i <= lines; ++i) a_.prefetcht0(a_.ptr[pixels_.at(spec_.px - 1) + i * kLineBytes]);
   EmitChannels(px_begin, px_end);
   pixels_.EmitAdvance(a_, BLOCK_PARAM(src_piece_step));
   a_.dec(ARG(pieces_left));

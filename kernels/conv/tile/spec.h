@@ -52,7 +52,8 @@ struct TileSpec {
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
   // Not 0: the sum is one block in one piece of this many channels per column, written out without loops (short
   // loops end in mispredicted branches); BlockParams' counts are not read.
-  uint64_t steps;
+  uint32_t steps;
+  uint32_t next_lines;  // kPieces: lines behind the last pixel that are prefetched in each piece, for the next tile
 
   static constexpr uint8_t kEdge = 1;    // columns may miss pixels of the tile: TileArgs::columns is read
   static constexpr uint8_t kPieces = 2;  // channels of a block lie in several pieces (NCHW8c, NCHW16c)

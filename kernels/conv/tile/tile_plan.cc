@@ -180,9 +180,13 @@ Result<TileFunction*> TilePlan::Kernel(TileSpec spec, int px, bool edge) {
   spec.px = static_cast<uint8_t>(px);
   const int64_t steps = 4 * sum.last.k_by_4_last + sum.last.k_rest;
   if (sum.blocks == 1 && !HasPieces(geometry_) && steps <= kMaxUnrolledSteps) {
-    spec.steps = static_cast<uint64_t>(steps);
+    spec.steps = static_cast<uint32_t>(steps);
   } else if (sum.last.k_rest > 0) {
     spec.flags |= TileSpec::kRest;
+  }
+  if (blocking_.prefetches_planes && !edge) {
+    const int64_t bytes = px * ChannelBlock(geometry_.src_layout) * kFloat;
+    spec.next_lines = static_cast<uint32_t>(CeilDiv(bytes, kLineBytes));
   }
   if (edge) {
     const EdgeSkips skips = EdgeSkipsFor(geometry_, px);
