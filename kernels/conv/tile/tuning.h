@@ -58,8 +58,8 @@ inline constexpr double kGatherCycles = 4.5;
 // 40 to 64, 20 to 28 on 100 to 196.
 inline constexpr double kPieceCycles = 1, kPagedPieceCycles = 12, kFarPieceCycles = 12;
 inline constexpr int64_t kTlbPages = 64, kPageBytes = 4096;
-XX
-// 167 us, 192 to 16 79 and 62, 192 to 64 at 35x35 406 and 376; but 832 to 32 at 7x7 (NCHW16c) 34.8 and 35.9.
+// Inputs in blocks of more than this share of L2 are prefetched plane by plane, a tile ahead: 256 to 32 at 28x28 198
+// and 167 us, 192 to 16 79 and 62, 192 to 64 at 35x35 406 and 376; but 832 to 32 at 7x7 (NCHW16c) 34.8 and 35.9.
 inline constexpr double kPlanesL2Share = 0.5;
 
 // Outputs above this share of L3 are stored past the caches: the next layer would not find them, and nothing is read
