@@ -137,23 +137,25 @@ bool WidthEmitter::MayBeCareful() const {
 // Sets careful_: whether some weight of the block of channels is infinite or NaN.
 void WidthEmitter::FindCareful() {
   if (!MayBeCareful()) return;
-  const Xmm zero = a_.vec(0), sum = a_.vec(1);
+  const Xmm zero = a_.vec(0), sum = a_.vec(1), other_sum = a_.vec(2);  // two chains
   Label next, known;
   a_.mov(careful_, arg(offsetof(WidthArgs, careful)));
   a_.test(careful_, careful_);
   a_.jns(known);
   a_.Zero(zero);
   a_.Zero(sum);
+  a_.Zero(other_sum);
   a_.mov(scratch_, weights_);
   a_.and_(scratch_, -kTapBytes);
   a_.mov(rows_left_, spec_.kh * spec_.kw);
   a_.L(next);
-  for (int at = 0; at < kTapBytes; at += vec_bytes()) a_.vfmadd231ps(sum, zero, a_.ptr[scratch_ + at]);
+  for (int at = 0; at < kTapBytes; at += vec_bytes())
+    a_.vfmadd231ps(at == 0 ? sum : other_sum, zero, a_.ptr[scratch_ + at]);
   a_.add(scratch_, kTapBytes);
   a_.dec(rows_left_);
   a_.jnz(next);
   constexpr uint8_t kUnordered = 3;
-  a_.vcmpps(sum, sum, sum, kUnordered);
+  a_.vcmpps(sum, sum, other_sum, kUnordered);
   a_.vmovmskps(careful_.cvt32(), sum);
   a_.mov(arg(offsetof(WidthArgs, careful)), careful_);
   a_.L(known);

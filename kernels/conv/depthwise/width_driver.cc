@@ -27,7 +27,7 @@ class WidthDriver {
 
  private:
   void SetTensors();
-  void RunUnit(int64_t unit);
+  void RunUnit(int64_t n, int64_t group, const RowTile& rows);
   void Stream(int64_t n, int64_t channel, const RowTile& rows);
   void SetRun(const WidthRun& run, int64_t n, int64_t channel, const RowTile& rows);
 
@@ -35,7 +35,7 @@ class WidthDriver {
   const Geometry& g_;
   const ConvCall& call_;
   float* const buffer_;
-  int64_t group_ = -1;  // of channels, at hand
+  int64_t block_ = -1;  // of weights, at hand
   WidthArgs args_;  // each field is set before the first kernel that reads it
 };
 
@@ -85,12 +85,9 @@ void WidthDriver::SetRun(const WidthRun& run, int64_t n, int64_t channel, const 
   }
 }
 
-void WidthDriver::RunUnit(int64_t unit) {
-  const int64_t blocks = plan_.row_blocks(), groups = plan_.channel_groups();
-  const RowTile rows = FindRowTile(g_.rows, plan_.blocking_.tile_rows, unit % blocks);
-  const int64_t group = unit / blocks % groups, n = unit / blocks / groups;
+void WidthDriver::RunUnit(int64_t n, int64_t group, const RowTile& rows) {
   const int64_t channel = group * plan_.blocking_.channels;
-  if (group != group_) args_.careful = -1, group_ = group;
+  if (channel / kBlock != block_) args_.careful = -1, block_ = channel / kBlock;
   for (size_t i = 0; i < plan_.program_.runs.size(); ++i) {
     args_.channels = std::min(plan_.blocking_.channels, g_.oc - channel);
     args_.rolling = CountRolling(g_.rows, g_.rows.input(rows.phase, rows.first), rows.rows);
@@ -113,7 +110,17 @@ void WidthDriver::Stream(int64_t n, int64_t channel, const RowTile& rows) {
 
 void WidthDriver::Run(Range units) {
   SetTensors();
-  for (int64_t unit = units.begin; unit < units.end; ++unit) RunUnit(unit);
+  const int64_t blocks = plan_.row_blocks(), groups = plan_.channel_groups();
+  int64_t block = units.begin % blocks, group = units.begin / blocks % groups, n = units.begin / blocks / groups;
+  RowTile rows = FindRowTile(g_.rows, plan_.blocking_.tile_rows, block);
+  for (int64_t unit = units.begin; unit < units.end; ++unit) {
+    RunUnit(n, group, rows);
+    if (++block == blocks) {
+      block = 0;
+      if (++group == groups) group = 0, ++n;
+    }
+    if (blocks > 1) rows = FindRowTile(g_.rows, plan_.blocking_.tile_rows, block);
+  }
   if (buffer_ != nullptr) FinishStores();
 }
 
