@@ -104,9 +104,7 @@ double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const Machi
   const bool plane = row_tiles == 1 && row_vecs <= kMaxPlaneVecs && g.rows.out() <= kMaxPlaneRows;
   const double tiles = planes * static_cast<double>(CountRowTiles(g.rows, b.tile_rows) * row_tiles);
   work += tiles * (plane ? kWidthPlaneCycles : kWidthTileCycles);
-  // Beyond L3 this kernel falls short of what is said here, as all that write to NCHW do: the others no less.
-  const double bytes = TensorBytes(g);
-  const double memory = bytes * std::min(CyclesPerByte(bytes, machine), kFarL3Traffic / machine.l3_bytes_per_cycle);
+  const double memory = TensorBytes(g) * CyclesPerByte(TensorBytes(g), machine);
   return work + std::max(0.0, memory - kHiddenShare * work);
 }
 

@@ -45,6 +45,7 @@ void WidthDriver::SetTensors() {
   args_.dst_channel = g_.dst.channel * kFloat;
   args_.src_row = rows.dilation() * g_.src.row * kFloat;
   args_.dst_row = rows.distance() * g_.dst.row * kFloat;
+  args_.ahead = plan_.blocking_.tile_rows * rows.stride() * g_.src.row * kFloat;
   args_.tap_step = g_.columns.dilation() * kFloat;
   args_.post_params = plan_.post_params_.data();
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {

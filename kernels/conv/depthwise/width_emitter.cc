@@ -28,6 +28,7 @@ std::string WidthKernelName(const WidthSpec& spec) {
                      "x" + std::to_string(spec.kw) + "s" + std::to_string(spec.row_stride) +
                      (spec.has(WidthSpec::kStride2) ? "x2_" : "x1_") + std::to_string(spec.vecs) +
                      "v";
+  if (spec.has(WidthSpec::kFarAhead)) name += "_far";
   if (spec.plane_rows > 0) {
     name += "_" + std::to_string(spec.first_row) + "+" + std::to_string(spec.plane_rows) + "+" +
             std::to_string(spec.last_rows) + "rows";
@@ -79,6 +80,7 @@ void WidthEmitter::Emit() {
   a_.mov(channels_left_, ARG(channels));
   a_.mov(src_row_, ARG(src_row));
   a_.mov(tap_step_, ARG(tap_step));
+  if (spec_.has(WidthSpec::kFarAhead)) a_.mov(tap_, ARG(ahead));
   if (spec_.has(WidthSpec::kEdge)) {
     a_.mov(vec_step_, ARG(vec_step));
     a_.mov(masks_, ARG(masks));
@@ -159,6 +161,12 @@ void WidthEmitter::EmitPrefetches() {
     return;
   }
   const int bytes = spec_.vecs * vec_bytes() * (spec_.has(WidthSpec::kStride2) ? 2 : 1);
+  if (spec_.has(WidthSpec::kFarAhead)) {
+    for (int at = 0; at < bytes; at += kLineBytes) {
+      a_.prefetcht0(a_.ptr[row_ + tap_ + at]);
+    }
+    return;
+  }
   for (int at = 0; at < bytes + kLineBytes; at += kLineBytes) {
     a_.prefetcht0(a_.ptr[row_ + src_row_ * kRowsAhead + std::min(at, bytes)]);
   }

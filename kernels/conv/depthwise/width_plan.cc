@@ -63,10 +63,11 @@ bool Streams(const Geometry& g, const MachineModel& machine) {
          g.dst.row == g.columns.out() && g.rows.distance() == 1 && least >= reorder::kMinOpenRun * kFloat;
 }
 
-// Output rows that go through the buffer together.
-int64_t StreamedRows(const Geometry& g) {
+// Output rows that are computed, and whose inputs are prefetched, together.
+int64_t BlockRows(const Geometry& g) {
   const int64_t rows = g.rows.out(), row_bytes = g.columns.out() * kFloat;
-  const int64_t most = std::max(kWidthStreamedBytes / row_bytes, 2 * g.kh);
+  const int64_t bytes = g.kh < kTallRows ? kWidthBlockBytes : 2 * kWidthBlockBytes;
+  const int64_t most = std::max(bytes / row_bytes, 2 * g.kh);
   const int64_t block = CeilDiv(rows, CeilDiv(rows, most));
   return CanRoll(g.rows, block) ? block : rows;
 }
@@ -83,7 +84,8 @@ WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel
   b.shape.vecs = MaxWidthVecs(info.num_vecs, TileOf(g, b.rows, 1));
   b.shape.may_overlap = !g.has_residual();
   b.streams = Streams(g, machine);
-  b.tile_rows = b.streams ? StreamedRows(g) : g.rows.outputs(0);
+  b.far_ahead = b.streams && g.columns.dilation() == 1;
+  b.tile_rows = b.streams ? BlockRows(g) : g.rows.outputs(0);
   const double plane =
       static_cast<double>(g.rows.in() * g.columns.in() + g.rows.out() * g.columns.out()) * kFloat;
   const auto in_l1 =
@@ -161,6 +163,7 @@ Status WidthPlan::Compile() {
     if (g.columns.stride() == 2) spec.flags |= WidthSpec::kStride2;
     if (g.columns.dilation() > 1) spec.flags |= WidthSpec::kDilated;
     if (run.edge) spec.flags |= WidthSpec::kEdge;
+    if (blocking_.far_ahead) spec.flags |= WidthSpec::kFarAhead;
     spec.first_taps = run.first_taps, spec.last_taps = run.last_taps;
     if (run.last_lanes > 0) spec.flags |= WidthSpec::kPartial;
     if (MaySpill(run)) spec.flags |= WidthSpec::kSpills;

@@ -26,6 +26,7 @@ struct WidthBlocking {
   WidthShape shape;
   int64_t tile_rows = 1;  // output rows per kernel call
   int64_t channels = 1;   // at most, per kernel call
+  bool far_ahead = false;  // inputs of the next block of rows are prefetched (WidthSpec::kFarAhead)
   bool streams = false;   // outputs of a call go through a buffer and from there past the caches
   int threads = 1;
   double predicted_us = 0;

@@ -57,6 +57,7 @@ struct WidthSpec {
   // Rows of outputs follow each other: the lanes behind a row may be stored, since the next row is stored later. Not
   // those of the last row of a tile, which is at WidthArgs::last_row (kPartial).
   static constexpr uint8_t kSpills = 16;
+  static constexpr uint8_t kFarAhead = 32;  // inputs are prefetched WidthArgs::ahead (not kDilated)
 
   bool operator==(const WidthSpec&) const = default;
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
@@ -90,6 +91,7 @@ struct WidthArgs {
   const TapMasks* masks;
   const int32_t* last_mask;  // kPartial: 16 lanes, -1 used
   int64_t last_lanes;
+  int64_t ahead;     // kFarAhead: bytes
   int64_t last_row;  // kSpills: bytes from the first to the last output row
   int64_t careful;   // whether a weight of the block of channels is not finite; -1: the kernel finds out
   RollingCounts rolling;
