@@ -79,6 +79,8 @@ void StageCopier::Gather(const float* from, int64_t pixels, float* to) const {
     args.rows = std::min(kGatheredPixels, pixels - px);
     for (int64_t b = 0; b < blocks; ++b) {
       args.src = from + px * step + b * plan_.source_.c, args.dst = to + px * s.pixel + b * s.block;
+      const float* next_plane = args.src + plan_.source_.c;
+      for (int64_t f = 0; f < args.rows * step; f += kLineFloats) __builtin_prefetch(next_plane + f);
       copy(&args);
     }
   }

@@ -51,7 +51,7 @@ inline constexpr double kStageLineCycles = 35, kFarLineCycles = 35;
 // most bytes of a stage. Zen 3, AVX2, NCHW8c, us in place and gathered: 512 to 128 at 28x28 1627 and 1266, 1024 to 512
 // at 14x14 3329 and 2325, 1024 to 1536 at 10x10 5228 and 3566, 4096 to 2048 at 7x7 14870 and 10216, 960 to 320 at 96x96
 // 124 and 69 ms; but 64 to 64 at 56x56 290 and 320 (NCHW16c 337 and 373).
-inline constexpr int64_t kGatheredPixels = 32, kMostGatheredBytes = 2 << 20;
+inline constexpr int64_t kGatheredPixels = 96, kMostGatheredBytes = 2 << 20;
 inline constexpr double kGatherCycles = 4.5;
 // What reading blocks in place costs a tile of a 1x1 kernel: cycles per block, more of them the more pages its planes
 // lie on, and more still beyond those that the first level of TLB holds. As above: 1 cycle per block on 8 pages, 6 on
