@@ -70,10 +70,10 @@ int EltwiseTemps(EltwiseKind kind, int values) {
   switch (kind) {
     case EltwiseKind::kExp:
     case EltwiseKind::kSigmoid:
-    case EltwiseKind::kTanh: return 2 * values + 1;
-    case EltwiseKind::kLog:
+    case EltwiseKind::kTanh:
     case EltwiseKind::kGelu:
-    case EltwiseKind::kGeluTanh:
+    case EltwiseKind::kGeluTanh: return 2 * values + 1;
+    case EltwiseKind::kLog:
     case EltwiseKind::kSwish:
     case EltwiseKind::kElu: return MathTemps(values);
     default: return 4;

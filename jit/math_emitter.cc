@@ -31,11 +31,15 @@ constexpr std::array kExpMinusOne = {0.001394642683585731f, 0.008366571397584182
 constexpr std::array kLog = {-0.07635630958725462f, 0.12761671145745943f, -0.13159745229257533f, 0.14201708719768846f,
                              -0.16623403459400096f, 0.20001231461512609f, -0.25000819578105354f,
                              0.3333333160681738f};
-// erfc(a / sqrt(2)) / 2 * exp(a^2 / 2) as a polynomial in t = 1 / (1 + 0.33 a), without constant term: a times its
-// error stays below 1e-9. From the highest down.
-constexpr float kTailSlope = 0.33f;
-constexpr std::array kTail = {0.046698195459583404f, -0.2256969464405926f, 0.3405924792489869f, -0.09833914506247292f,
-                              0.18589718189670686f, 0.11806834396888262f, 0.13277992559649002f};
+// Phi(-a)^(-1/8) = 2^(1/8) + a * polynomial(a), where Phi is the share of x that GELU lets through: a * Phi(-a) is off by
+// 9e-9, and by less than 3e-7 where a is beyond 5, where it is as small itself. From the highest down.
+constexpr std::array kErfTail = {3.9848580968282477e-07f,  -2.563761654528207e-06f,  1.5950236047501676e-05f,
+                                  -1.7586751255294075e-06f,  0.000318771053571254f,  0.0008592146914452314f,
+                                  0.009494919329881668f,  0.04880480095744133f,  0.10876327753067017f};
+constexpr std::array kTanhTail = {3.618047799136548e-07f, -2.758096115940134e-06f, 9.601621968613472e-06f,
+                                  -2.253606226076954e-06f, 8.75616678968072e-05f, 0.00018314673798158765f,
+                                  0.0009024472674354911f, 0.009339968673884869f, 0.048821933567523956f,
+                                  0.10876160115003586f};
 
 constexpr uint8_t kLessThan = 1, kNotLessThan = 5, kEqual = 0;  // predicates of vcmpps
 
@@ -131,46 +135,43 @@ void MathEmitter::Swish(Group x, const Xbyak::RegExp& alpha) {
   DivideByOnePlusExpOfTemp(x);
 }
 
-void MathEmitter::GeluTanh(Group x) {
-  // (1 + tanh(y)) / 2 = 1 / (1 + exp(-2 y))
-  constexpr float kLinear = 1.59576912160573f, kCubic = 0.0713548162726f;  // 2 sqrt(2 / pi), that * 0.044715
-  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(temp(x, 2, i), x[i], x[i]);
-  a_.vmovups(shared(), a_.constant(kCubic));
-  for (size_t i = 0; i < x.size(); ++i) a_.vmovups(temp(x, 1, i), a_.constant(kLinear));
-  for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(temp(x, 2, i), shared(), temp(x, 1, i));
-  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(temp(x, 2, i), temp(x, 2, i), x[i]);
-  DivideByOnePlusExpOfTemp(x);
-}
+void MathEmitter::Gelu(Group x) { GeluByTail(x, kErfTail); }
+void MathEmitter::GeluTanh(Group x) { GeluByTail(x, kTanhTail); }
 
-void MathEmitter::Gelu(Group x) {
-  // x * Phi(x) = max(x, 0) - a * Phi(-a), a = |x|; Phi(-a) = exp(-a^2 / 2) * (polynomial in 1 / (1 + 0.33 a)).
+void MathEmitter::GeluByTail(Group x, std::span<const float> coefficients) {
+  constexpr double kC0 = 1.0905077326652577;  // 2^(1/8)
+  constexpr float kCut = 1000.0f;  // the eighth power is infinite from about 16 on: infinity must not meet infinity
   const Xmm c = shared();
-  std::vector<Xmm> y, t;
-  for (size_t i = 0; i < x.size(); ++i) y.push_back(temp(x, 2, i)), t.push_back(temp(x, 0, i));
-  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(y[i], x[i], x[i]);
-  Reduce(y, {.low = kExpZero, .high = kExpInfinity, .scale = -0.5f});
-  a_.vmovups(c, a_.constant(1.0f));
-  for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(temp(x, 1, i), y[i], c);
-  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(y[i], temp(x, 1, i), t[i]);  // exp(-a^2 / 2)
-  // |x| is cut where the exponential is zero, so that infinity does not meet it.
-  a_.vmovups(c, a_.constant_bits(~kSignBit));
-  for (size_t i = 0; i < x.size(); ++i) a_.vandps(temp(x, 1, i), x[i], c);
-  a_.vmovups(c, a_.constant(14.0f));
-  for (size_t i = 0; i < x.size(); ++i) a_.vminps(temp(x, 1, i), c, temp(x, 1, i));
-  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(y[i], y[i], temp(x, 1, i));
-  a_.vmovups(c, a_.constant(1.0f));
-  for (size_t i = 0; i < x.size(); ++i) a_.vfmadd132ps(temp(x, 1, i), c, a_.constant(kTailSlope));
-  for (size_t i = 0; i < x.size(); ++i) a_.vdivps(t[i], c, temp(x, 1, i));
-  a_.vmovups(c, a_.constant(kTail[0]));
-  for (size_t i = 0; i < x.size(); ++i) a_.vmovaps(temp(x, 1, i), c);
-  for (const float coefficient : std::span(kTail).subspan(1)) {
+  std::vector<Xmm> a, t;
+  for (size_t i = 0; i < x.size(); ++i) a.push_back(temp(x, 0, i)), t.push_back(temp(x, 1, i));
+  const auto magnitude = [&] {
+    a_.vmovups(c, a_.constant_bits(~kSignBit));
+    for (size_t i = 0; i < x.size(); ++i) a_.vandps(a[i], x[i], c);
+  };
+  magnitude();
+  a_.vmovups(c, a_.constant(coefficients[0]));
+  for (const Xmm& v : t) a_.vmovaps(v, c);
+  for (const float coefficient : coefficients.subspan(1)) {
     a_.vmovups(c, a_.constant(coefficient));
-    for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(temp(x, 1, i), t[i], c);
+    for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(t[i], a[i], c);
   }
-  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(temp(x, 1, i), temp(x, 1, i), t[i]);
+  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(t[i], t[i], a[i]);
+  // (c0 + t)^2 = c0^2 + t * (t + 2 c0), and once more: these keep more digits than squares of rounded sums.
+  a_.vmovups(c, a_.constant(static_cast<float>(2 * kC0)));
+  for (size_t i = 0; i < x.size(); ++i) a_.vaddps(a[i], t[i], c);
+  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(t[i], t[i], a[i]);
+  a_.vmovups(c, a_.constant(static_cast<float>(2 * kC0 * kC0)));
+  for (size_t i = 0; i < x.size(); ++i) a_.vaddps(a[i], t[i], c);
+  a_.vmovups(c, a_.constant(static_cast<float>(kC0 * kC0 * kC0 * kC0)));
+  for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(t[i], a[i], c);
+  for (const Xmm& v : t) a_.vmulps(v, v, v);
+  magnitude();  // again rather than in registers all the while
+  a_.vmovups(c, a_.constant(kCut));
+  for (const Xmm& v : a) a_.vminps(v, c, v);
+  for (size_t i = 0; i < x.size(); ++i) a_.vdivps(t[i], a[i], t[i]);
   a_.Zero(c);
   for (const Xmm& v : x) a_.vmaxps(v, c, v);
-  for (size_t i = 0; i < x.size(); ++i) a_.vfnmadd231ps(x[i], temp(x, 1, i), y[i]);
+  for (size_t i = 0; i < x.size(); ++i) a_.vsubps(x[i], x[i], t[i]);
 }
 
 void MathEmitter::Elu(Group x, const Xbyak::RegExp& alpha) {

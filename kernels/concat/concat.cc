@@ -1,13 +1,16 @@
-// kernels/concat/concat.cc: implements rafter/concat.h: one copier per input, and the order of their work.
+// kernels/concat/concat.cc: implements rafter/concat.h: one copier per input, and the order of their work; short rows
+// are joined by kernels/concat/join.h.
 #include "rafter/concat.h"
 
 #include <algorithm>
 #include <bitset>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "jit/executable_memory.h"
+#include "kernels/concat/join.h"
 #include "kernels/concat/problem.h"
 #include "kernels/operator_call.h"
 #include "kernels/reorder/copier.h"
@@ -23,6 +26,7 @@ struct Concat::Impl {
   // complete before it leaves the cache: the number of pieces; 0 = one input after the other.
   int64_t shared_pieces = 0;
   int64_t units = 0;
+  std::optional<concat::Join> join;  // instead of the copiers, unless an input lies at its place already
   std::string name;
   Isa isa = Isa::kNone;
   int threads = 1;
@@ -148,6 +152,13 @@ Result<Concat> Concat::Create(const ConcatDesc& desc, const OperatorOptions& opt
   impl->isa = jit::ExecutableMemoryAllowed() ? EffectiveIsa() : Isa::kNone;
   impl->threads = ThreadsForBytes(2 * BytesOf(impl->problem.shape), *threads, machine);
   if (Status status = AddCopiers(*impl, machine); !status.ok()) return status;
+  if (impl->isa != Isa::kNone && concat::Join::Takes(impl->problem)) {
+    Result<concat::Join> join =
+        concat::Join::Make(impl->problem, impl->isa, StoresPastCaches(2 * BytesOf(impl->problem.shape), machine));
+    if (!join.ok()) return join.status();
+    impl->name = join->kernel_name();
+    impl->join = std::move(join).value();
+  }
   return Concat(std::move(impl));
 } catch (const std::bad_alloc&) {
   return Status::OutOfMemory();
@@ -162,7 +173,9 @@ Status Concat::Run(std::span<const float* const> inputs, float* dst, const Opera
   if (skipped.count() == inputs.size()) return {};
   const CallThreads call = ThreadsOfCall(options, impl.threads);
   RunOnThreads(*call.pool, call.threads, [&](int thread, int team) {
-    if (impl.shared_pieces > 0) {
+    if (impl.join && skipped.none()) {
+      impl.join->Run(inputs, dst, SplitRange(impl.join->units(), team, thread));
+    } else if (impl.shared_pieces > 0) {
       CopyPieces(impl, inputs, dst, skipped, SplitRange(impl.shared_pieces, team, thread));
     } else {
       CopyUnits(impl, inputs, dst, skipped, SplitRange(impl.units, team, thread));

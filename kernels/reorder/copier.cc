@@ -60,6 +60,7 @@ Result<Copier> Copier::Make(const TensorShape& shape, const Side& src, const Sid
   copier.periods_ = full;
   if (full > 0) copier.full_ = copier.RunsOf(0, period, false);
   if (full * period < c) copier.rest_ = copier.RunsOf(full * period, c - full * period, zero_behind);
+  copier.ExchangeRowsAndPlanes();
   copier.ChoosePieces(pixels, non_temporal);
   if (copier.way_ != Way::kLoops) {
     if (Status status = copier.GetKernels(non_temporal); !status.ok()) return status;
@@ -78,6 +79,15 @@ void Copier::JoinRows() noexcept {
     shape_.w *= shape_.c;
     shape_.c = 1;
   }
+}
+
+// Short rows of planes (concatenated columns) are copied row after row within a plane: a kernel's rows are otherwise
+// the same row of all planes, each in another page.
+void Copier::ExchangeRowsAndPlanes() noexcept {
+  if (way_ != Way::kPlanar || shape_.h == 1 || !rest_.empty() || dst_.strides.h >= dst_period_) return;
+  std::swap(shape_.h, periods_);
+  std::swap(src_.strides.h, src_period_);
+  std::swap(dst_.strides.h, dst_period_);
 }
 
 // Channels after which the pattern of runs repeats, and the way to copy.
@@ -156,16 +166,19 @@ void Copier::ChoosePieces(int64_t wished_pixels, bool staged) noexcept {
       const int64_t lanes = TogetherIn(src_.layout, shape_.c);
       // More where enough are left to share: each piece is a call.
       constexpr int64_t kPiecesToShare = 12, kMostPieceFloats = 16 * kPieceFloats;
-      const int64_t floats = std::clamp(shape_.n * shape_.h * shape_.w * BlocksOf(src_.layout, shape_.c) * lanes /
-                                            kPiecesToShare, kPieceFloats, kMostPieceFloats);
+      const int64_t floats = std::clamp(shape_.n * shape_.h * shape_.w * (periods_ + (rest_.empty() ? 0 : 1)) *
+                                            lanes / kPiecesToShare, kPieceFloats, kMostPieceFloats);
       pixels = std::max<int64_t>(1, floats / lanes);
       piece_periods = std::max<int64_t>(1, floats / std::max<int64_t>(1, lanes * std::min(pixels, shape_.w)));
       break;
     }
     case Way::kPixelWise:
     case Way::kLoops:
-      pixels = std::max<int64_t>(8, kPieceFloats / std::max<int64_t>(1, shape_.c));
-      piece_periods = std::max<int64_t>(1, kPieceFloats / (period_ * std::min(pixels, std::max<int64_t>(1, shape_.w))));
+      // Past the caches 5 to 10 % faster in larger pieces.
+      pixels = (staged ? 4 : 1) * kPieceFloats / std::max<int64_t>(1, shape_.c);
+      pixels = RoundUp(std::max<int64_t>(8, pixels), 2);  // lines of 8 channels
+      piece_periods = (staged ? 4 : 1) * kPieceFloats / (period_ * std::min(pixels, std::max<int64_t>(1, shape_.w)));
+      piece_periods = std::max<int64_t>(1, piece_periods);
       break;
   }
   if (wished_pixels > 0) pixels = way_ == Way::kTransposed ? CeilDiv(wished_pixels, kTransposeRows) * kTransposeRows
@@ -193,6 +206,26 @@ Status Copier::GetKernels(bool non_temporal) {
       if (name_.empty()) name_ = run.plain->name();
     }
   }
+  return way_ == Way::kPixelWise && !full_.empty() ? GetBlocks(non_temporal) : Status();
+}
+
+// Whole blocks of 8 or 16 channels, in place of the kernels of `full_`.
+Status Copier::GetBlocks(bool non_temporal) {
+  const int64_t run = full_[0].channels;
+  const bool along_periods = full_.size() == 1, two_halves = full_.size() == 2 && full_[1].channels == run;
+  if ((run != 8 && run != 16) || (!along_periods && !two_halves)) return {};
+  BlockMover::Places places;
+  places.run = run, places.along_periods = along_periods;
+  places.src_pixel = src_.strides.w, places.dst_pixel = dst_.strides.w;
+  places.src_period = src_period_, places.dst_period = dst_period_;
+  places.src_block = along_periods ? src_period_ : full_[1].src;
+  places.dst_block = along_periods ? dst_period_ : full_[1].dst;
+  places.past_caches = non_temporal && LinesMatch(0) && full_[0].dst == 0;
+  const int64_t last = periods_ % periods_per_piece_;
+  Result<BlockMover> made = BlockMover::Make(isa_, places, {periods_per_piece_, last});
+  if (!made.ok()) return made.status();
+  blocks_ = std::move(made).value();
+  name_ = blocks_->kernel_name();
   return {};
 }
 
@@ -260,7 +293,7 @@ Copier::Piece Copier::PieceOf(int64_t unit) const noexcept {
   const int64_t index = pixels % pixel_pieces_, row = pixels / pixel_pieces_;
   const int64_t n = row / shape_.h, y = row % shape_.h;
   Range x = SplitRange(shape_.w, pixel_pieces_, index);
-  if (way_ == Way::kTransposed) {
+  if (way_ != Way::kPlanar) {
     x.begin = index * piece_pixels_, x.end = std::min(x.begin + piece_pixels_, shape_.w);  // whole lines
   }
   Piece piece;
@@ -290,6 +323,8 @@ void Copier::RunPiece(const Piece& piece, const float* src, float* dst, const fl
   if (piece.periods > 0) {
     if (way_ == Way::kPlanar) {
       RunPlanar(piece, src, dst, past_caches);
+    } else if (blocks_) {
+      blocks_->Run(src, dst, piece.periods, piece.pixels, past_caches);
     } else {
       for (size_t i = 0; i < full_.size(); ++i) {
         const float* const then = i + 1 < full_.size() ? src + full_[i + 1].src : next;

@@ -11,10 +11,12 @@
 #define RAFTER_KERNELS_REORDER_COPIER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "jit/compiled_kernel.h"
+#include "kernels/reorder/block_mover.h"
 #include "kernels/tensor_shape.h"
 #include "rafter/cpu.h"
 #include "rafter/status.h"
@@ -69,10 +71,12 @@ class Copier {
 
   void JoinRows() noexcept;
   void ChoosePeriod() noexcept;
+  void ExchangeRowsAndPlanes() noexcept;
   std::vector<ChannelRun> RunsOf(int64_t first, int64_t channels, bool zero_behind) const;
   int64_t OffsetOf(const Side& side, int64_t channel) const noexcept;
   void ChoosePieces(int64_t wished_pixels, bool staged) noexcept;
   Status GetKernels(bool non_temporal);
+  Status GetBlocks(bool non_temporal);
   Status GetCopyKernels(ChannelRun& run, bool planar, bool non_temporal);
   Status GetTransposeKernels(ChannelRun& run, bool non_temporal);
   bool LinesMatch(int64_t floats) const noexcept;
@@ -100,6 +104,7 @@ class Copier {
   int64_t piece_pixels_ = 1;
   int64_t periods_per_piece_ = 1;
   std::vector<ChannelRun> full_, rest_;
+  std::optional<BlockMover> blocks_;  // copies whole periods of blocks instead of full_
   std::string name_;
 };
 

@@ -2,7 +2,6 @@
 #include "kernels/reorder/copy_kernel.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "jit/code_cache.h"
 #include "jit/compile.h"
 #include "jit/reg_pool.h"
+#include "kernels/reorder/row_pieces.h"
 #include "kernels/sizes.h"
 
 namespace rafter::reorder {
@@ -22,22 +22,6 @@ using jit::Reg64;
 using jit::Xmm;
 
 constexpr int kBlockBytes = 256;
-
-// A part of a row that one register holds: `lanes` floats, a power of two.
-struct Piece {
-  int at, lanes;
-};
-
-// Covers [0, count) by pieces of at most `vec_lanes`. Where the count is no sum of whole pieces, the last one starts
-// earlier and overlaps its neighbour.
-std::vector<Piece> PiecesOf(int count, int vec_lanes) {
-  std::vector<Piece> pieces;
-  if (count == 0) return pieces;
-  const int lanes = std::min(vec_lanes, static_cast<int>(std::bit_floor(static_cast<unsigned>(count))));
-  for (int at = 0; at + lanes <= count; at += lanes) pieces.push_back({at, lanes});
-  if (count % lanes != 0) pieces.push_back({count - lanes, lanes});
-  return pieces;
-}
 
 class CopyEmitter {
  public:
@@ -79,26 +63,6 @@ class CopyEmitter {
   Xmm border() const { return a_.vec(kBlockBytes / 32); }  // behind those that hold a block
   bool non_temporal() const { return spec_.non_temporal != 0; }
 
-  Xmm Narrowed(const Xmm& v, int lanes) const {
-    if (lanes * kFloat == a_.isa().vec_bytes) return v;
-    return lanes == 8 ? Xmm(Xbyak::Ymm(v.getIdx())) : Xmm(v.getIdx());
-  }
-
-  void Load(const Xmm& v, const Xbyak::RegExp& at, int lanes) {
-    const Xmm r = Narrowed(v, lanes);
-    if (lanes == 1) a_.vmovss(r, a_.dword[at]);
-    else if (lanes == 2) a_.vmovq(r, a_.qword[at]);
-    else a_.vmovups(r, a_.ptr[at]);
-  }
-
-  void Store(const Xbyak::RegExp& at, const Xmm& v, int lanes, bool past_caches) {
-    const Xmm r = Narrowed(v, lanes);
-    if (lanes == 1) a_.vmovss(a_.dword[at], r);
-    else if (lanes == 2) a_.vmovlps(a_.qword[at], r);
-    else if (past_caches) a_.vmovntps(a_.ptr[at], r);
-    else a_.vmovups(a_.ptr[at], r);
-  }
-
   void EmitBorders() {
     if (spec_.border == Border::kNone) return;
     // The end of the row as seen from its start.
@@ -130,21 +94,22 @@ class CopyEmitter {
   }
 
   void StoreBorder(const Reg64& base, int first, int count) {
-    for (const Piece& piece : PiecesOf(count, a_.isa().vec_lanes())) {
-      Store(base + (first + piece.at) * kFloat, border(), piece.lanes, false);
+    for (const RowPiece& piece : RowPieces(count, a_.isa().vec_lanes())) {
+      StorePiece(a_, base + (first + piece.at) * kFloat, border(), piece.lanes, false);
     }
   }
 
   void EmitBakedRow() {
-    const std::vector<Piece> pieces = PiecesOf(spec_.run, a_.isa().vec_lanes());
+    const std::vector<RowPiece> pieces = RowPieces(spec_.run, a_.isa().vec_lanes());
     constexpr size_t kAtOnce = kBlockBytes / 32;
     for (size_t first = 0; first < pieces.size(); first += kAtOnce) {
       const size_t end = std::min(pieces.size(), first + kAtOnce);
       for (size_t i = first; i < end; ++i) {
-        Load(a_.vec(static_cast<int>(i - first)), src_ + pieces[i].at * kFloat, pieces[i].lanes);
+        LoadPiece(a_, a_.vec(static_cast<int>(i - first)), src_ + pieces[i].at * kFloat, pieces[i].lanes);
       }
       for (size_t i = first; i < end; ++i) {
-        Store(dst_ + pieces[i].at * kFloat, a_.vec(static_cast<int>(i - first)), pieces[i].lanes, non_temporal());
+        StorePiece(a_, dst_ + pieces[i].at * kFloat, a_.vec(static_cast<int>(i - first)), pieces[i].lanes,
+                   non_temporal());
       }
     }
   }
@@ -152,8 +117,8 @@ class CopyEmitter {
   // `bytes` at from_ + at to to_ + at.
   void CopyBytes(int bytes, const Xbyak::RegExp& at, bool past_caches) {
     const int vec = a_.isa().vec_bytes, lanes = a_.isa().vec_lanes();
-    for (int i = 0; i < bytes / vec; ++i) Load(a_.vec(i), from_ + at + i * vec, lanes);
-    for (int i = 0; i < bytes / vec; ++i) Store(to_ + at + i * vec, a_.vec(i), lanes, past_caches);
+    for (int i = 0; i < bytes / vec; ++i) LoadPiece(a_, a_.vec(i), from_ + at + i * vec, lanes);
+    for (int i = 0; i < bytes / vec; ++i) StorePiece(a_, to_ + at + i * vec, a_.vec(i), lanes, past_caches);
   }
 
   // Fewer than 64 bytes, exactly: as many as the bits of `bytes` from 4 to 32 say. Moves from_ and to_ behind them.
@@ -163,8 +128,8 @@ class CopyEmitter {
       a_.test(bytes, part);
       a_.jz(skip);
       const int lanes = std::min(part / static_cast<int>(kFloat), a_.isa().vec_lanes());
-      Load(a_.vec(0), from_, lanes);
-      Store(to_, a_.vec(0), lanes, false);
+      LoadPiece(a_, a_.vec(0), from_, lanes);
+      StorePiece(a_, to_, a_.vec(0), lanes, false);
       a_.add(from_, part);
       a_.add(to_, part);
       a_.L(skip);
