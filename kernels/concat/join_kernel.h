@@ -22,8 +22,8 @@ inline constexpr int kMostJoined = 8, kMostJoinedRow = 512;
 struct JoinSpec {
   int32_t isa = 0;           // an Isa other than kNone
   int32_t inputs = 0;        // 1 … kMostJoined
-  int32_t non_temporal = 0;  // all runs are multiples of 16 floats, dst and dst_row_bytes of 64 bytes; the caller orders
-                             // the stores (FinishStores in kernels/store_choice.h)
+  int32_t non_temporal = 0;  // all runs are multiples of 16 floats, dst and dst_row_bytes of 64 bytes; the caller
+                             // orders the stores (FinishStores in kernels/store_choice.h)
   std::array<int32_t, kMostJoined> runs{};  // floats, at least 1 each, together at most kMostJoinedRow
 };
 
