@@ -13,27 +13,30 @@ namespace rafter::pooling {
 // `vecs` accumulators; for exact maxima as many marks of NaN, for fast ones a few sums of all taps; then temporaries.
 class Accumulators {
  public:
-  Accumulators(jit::Assembler& a, Reduction reduction, int vecs) : a_(a), reduction_(reduction), vecs_(vecs) {}
+  // `sums`: of fast maxima; more of them wait less for each other.
+  Accumulators(jit::Assembler& a, Reduction reduction, int vecs, int sums = kSums)
+      : a_(a), reduction_(reduction), vecs_(vecs), sums_(sums) {}
+  static constexpr int kSums = 4, kFewestSums = 2;
 
   // Registers that marks or sums take.
-  static constexpr int Marks(Reduction reduction, int vecs) {
-    return reduction == Reduction::kExactMax ? vecs : reduction == Reduction::kFastMax ? kSums : 0;
+  static constexpr int Marks(Reduction reduction, int vecs, int sums = kSums) {
+    return reduction == Reduction::kExactMax ? vecs : reduction == Reduction::kFastMax ? sums : 0;
   }
 
   int vecs() const { return vecs_; }
   bool fast() const { return reduction_ == Reduction::kFastMax; }
   jit::Xmm acc(int v) const { return a_.vec(v); }
   // Registers that nothing else uses, from 0 on.
-  jit::Xmm temp(int i) const { return a_.vec(vecs_ + Marks(reduction_, vecs_) + i); }
+  jit::Xmm temp(int i) const { return a_.vec(vecs_ + Marks(reduction_, vecs_, sums_) + i); }
   static constexpr int kTemps = 4;  // of which Add takes temp(3)
 
   // Of fast maxima: once per call, before the first tap and after the last one (destroys temp(0)).
   void InitSums() {
-    for (int i = 0; fast() && i < kSums; ++i) a_.Zero(mark(i));
+    for (int i = 0; fast() && i < sums_; ++i) a_.Zero(mark(i));
   }
   // The result is in the lowest lane of this register.
   jit::Xmm FinishSums() {
-    for (int i = 1; i < kSums; ++i) a_.vaddps(mark(0), mark(0), mark(i));
+    for (int i = 1; i < sums_; ++i) a_.vaddps(mark(0), mark(0), mark(i));
     for (int lanes = a_.isa().vec_lanes() / 2; lanes >= 1; lanes /= 2) {
       a_.UpperPart(temp(0), mark(0), lanes);
       a_.vaddps(mark(0), mark(0), temp(0));
@@ -73,7 +76,7 @@ class Accumulators {
   void Sum(const jit::Xmm& value) {
     if (!fast()) return;
     a_.vaddps(mark(next_sum_), mark(next_sum_), value);
-    next_sum_ = (next_sum_ + 1) % kSums;
+    next_sum_ = (next_sum_ + 1) % sums_;
   }
   // Puts NaN where one was met.
   void Finish() {
@@ -81,14 +84,12 @@ class Accumulators {
   }
 
  private:
-  static constexpr int kSums = 4;
-
   bool exact() const { return reduction_ == Reduction::kExactMax; }
   jit::Xmm mark(int v) const { return a_.vec(vecs_ + v); }
 
   jit::Assembler& a_;
   const Reduction reduction_;
-  const int vecs_;
+  const int vecs_, sums_;
   int next_sum_ = 0;
 };
 

@@ -27,10 +27,16 @@ int ChainsOf(const ChannelSpec& spec) {
   return loop && spec.reduction != Reduction::kExactMax && spec.vecs <= 2 ? 4 / spec.vecs : 1;
 }
 
+// Of fast maxima: with more than four vectors there are registers for two sums only (a bundle needs no mask).
+int SumsOf(const ChannelSpec& spec) {
+  return spec.bundle == 1 && spec.vecs > 4 ? Accumulators::kFewestSums : Accumulators::kSums;
+}
+
 class Emitter {
  public:
   Emitter(const ChannelSpec& spec, Assembler& a)
-      : spec_(spec), a_(a), acc_(a, spec.reduction, spec.bundle > 1 ? kBundleVecs : spec.vecs * ChainsOf(spec)),
+      : spec_(spec), a_(a),
+        acc_(a, spec.reduction, spec.bundle > 1 ? kBundleVecs : spec.vecs * ChainsOf(spec), SumsOf(spec)),
         vec_bytes_(a.isa().vec_bytes), src_(pool_.Take()), dst_(pool_.Take()), group_src_(pool_.Take()),
         groups_(pool_.Take()), row_(pool_.Take()), tap_(pool_.Take()), row_step_(pool_.Take()),
         col_step_(pool_.Take()), three_(pool_.Take()), rows_(pool_.Take()), cols_(pool_.Take()),
@@ -138,15 +144,18 @@ class Emitter {
     const bool alone = begin == last && c == last * spec_.stride;
     const Xmm sum = alone ? acc_.acc(last % live() * vecs + v) : acc_.temp(v % 2), taps = acc_.temp(3);
     for (int r = 0; r < spec_.rows; ++r) {
-      const Xmm value = r == 0 ? sum : acc_.temp(2);
-      if (r > 0 && average()) {
-        a_.vaddps(sum, sum, a_.ptr[rows[r] + vec * vec_bytes_]);
+      const jit::Address from = a_.ptr[rows[r] + vec * vec_bytes_];
+      if (r == 0) {
+        a_.vmovups(sum, from);
         continue;
       }
-      Load(value, rows[r], vec);
-      if (r == 0) continue;
-      if (acc_.fast()) a_.vaddps(taps, r == 1 ? sum : taps, value);
-      acc_.Combine(sum, value);
+      // Operands from memory: fewer instructions than a load for two uses.
+      if (acc_.fast()) a_.vaddps(taps, r == 1 ? sum : taps, from);
+      if (average()) {
+        a_.vaddps(sum, sum, from);
+      } else {
+        a_.vmaxps(sum, sum, from);
+      }
     }
     acc_.Sum(spec_.rows > 1 ? taps : sum);
     for (int output = begin; output <= last && !alone; ++output) {
@@ -211,8 +220,30 @@ class Emitter {
   void EmitTapLoop() {
     a_.mov(cols_, ARG(cols));
     const int chains = ChainsOf(spec_);
-    if (chains > 1) EmitTaps(chains);
+    if (chains > 1) {
+      EmitTaps(chains);
+    } else if (acc_.fast()) {
+      EmitTapPairs();
+    }
     EmitTaps(1);
+  }
+
+  // Two taps at a time whose sum is added up, so that the sums are waited for half as often.
+  void EmitTapPairs() {
+    Label next, done;
+    a_.L(next);
+    a_.cmp(cols_, 2);
+    a_.jl(done, a_.T_NEAR);
+    for (int v = 0; v < spec_.vecs; ++v) {
+      const Xmm first = acc_.temp(0), second = acc_.temp(1);
+      Load(first, tap_ + 0, v);
+      Load(second, tap_ + col_step_, v);
+      acc_.Add(v, first, &second);
+    }
+    a_.lea(tap_, a_.ptr[tap_ + col_step_ * 2]);
+    a_.sub(cols_, 2);
+    a_.jmp(next, a_.T_NEAR);
+    a_.L(done);
   }
 
   // `count` taps at a time, each to accumulators of its own, as long as so many are left.
@@ -282,7 +313,7 @@ std::string Name(const ChannelSpec& spec) {
 
 int MostVecs(Isa isa, Reduction reduction) {
   const int registers = jit::GetIsaInfo(isa).num_vecs - 1 - Accumulators::kTemps;
-  return 8 + Accumulators::Marks(reduction, 8) <= registers ? 8 : 4;
+  return 8 + Accumulators::Marks(reduction, 8, Accumulators::kFewestSums) <= registers ? 8 : 4;
 }
 
 Result<jit::KernelPtr> GetChannelKernel(const ChannelSpec& spec) {

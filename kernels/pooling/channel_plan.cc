@@ -109,10 +109,23 @@ class ChannelPlan final : public Plan {
  private:
   void AddGroups(int threads) {
     const int64_t lanes = jit::GetIsaInfo(isa_).vec_lanes(), channels = problem_.desc.c;
-    // As many as the exact kernel of maxima can do, too.
+    // Exact kernels of maxima do half of a wide group at a time; what is no wide group has as many as they can do.
+    // Rows that windows share stay in the first-level cache in narrow groups.
+    const bool shares_rows = problem_.desc.kernel.h > problem_.desc.stride.h && problem_.h.out > 1;
     const int64_t most = MostVecs(isa_, max_ ? Reduction::kExactMax : Reduction::kSum);
-    const int64_t vecs = std::min(most, (channels + lanes - 1) / lanes);
-    const int64_t group = vecs * lanes, groups = channels / group, rest = channels % group;
+    const int64_t wide = max_ && !shares_rows ? MostVecs(isa_, Reduction::kFastMax) : most;
+    const int64_t end = AddGroupsOf(0, wide, threads);
+    const int64_t vecs = std::min(most, (channels - end + lanes - 1) / lanes);
+    const int64_t at = vecs > 0 && vecs < wide ? AddGroupsOf(end, vecs, threads) : end;
+    const int64_t rest = channels - at;
+    if (rest == 0) return;
+    Add({at, at, 1, rest, rest, rest, rest, {}}, (rest + lanes - 1) / lanes,
+        rest % lanes == 0 ? Tail::kNone : Tail::kLanes);
+  }
+
+  // As many groups of `vecs` vectors as there are from channel `begin` on. The channel behind them.
+  int64_t AddGroupsOf(int64_t begin, int64_t vecs, int threads) {
+    const int64_t group = vecs * jit::GetIsaInfo(isa_).vec_lanes(), groups = (problem_.desc.c - begin) / group;
     // Few rows, as in global pooling, are shared by their channels.
     const int64_t rows = problem_.desc.n * problem_.h.out;
     int64_t cuts = rows >= 4 * threads ? 1 : std::clamp<int64_t>(4 * threads, 1, std::max<int64_t>(groups, 1));
@@ -125,13 +138,10 @@ class ChannelPlan final : public Plan {
     for (int64_t cut = 0; cut < cuts && groups > 0; ++cut) {
       const Range range = SplitRange(groups, cuts, cut);
       if (range.begin == range.end) continue;
-      Add({range.begin * group, range.begin * group, range.end - range.begin, group, group, group, group, {}}, vecs,
-          Tail::kNone);
+      const int64_t at = begin + range.begin * group;
+      Add({at, at, range.end - range.begin, group, group, group, group, {}}, vecs, Tail::kNone);
     }
-    if (rest == 0) return;
-    const int64_t at = groups * group;
-    Add({at, at, 1, rest, rest, rest, rest, {}}, (rest + lanes - 1) / lanes,
-        rest % lanes == 0 ? Tail::kNone : Tail::kLanes);
+    return begin + groups * group;
   }
 
   void AddBlocks(int threads) {
@@ -155,6 +165,11 @@ class ChannelPlan final : public Plan {
     part.spec.vecs = static_cast<uint8_t>(vecs);
     part.spec.tail = tail;
     parts_.push_back(part);
+  }
+
+  // Groups that an exact kernel makes of one.
+  int64_t ExactParts(const Part& part) const noexcept {
+    return part.spec.vecs > MostVecs(isa_, Reduction::kExactMax) ? 2 : 1;
   }
 
   size_t KindOf(int64_t row_taps) const noexcept {
@@ -216,6 +231,7 @@ class ChannelPlan final : public Plan {
       if (!max_) continue;
       ChannelSpec spec = parts_[p].spec;
       spec.reduction = Reduction::kExactMax;
+      spec.vecs = static_cast<uint8_t>(spec.vecs / ExactParts(parts_[p]));
       if (Status status = Get(spec, exact_[p]); !status.ok()) return status;
     }
     if (name_.empty()) name_ = "pool_f32_no_taps";
@@ -271,13 +287,13 @@ class ChannelPlan final : public Plan {
       }
       args.divisor = static_cast<float>(segment.divisor) * static_cast<float>(columns.divisor);
       const jit::KernelPtr& code = past_caches && kernel.past_caches ? kernel.past_caches : kernel.code;
-      RunSegment(*code, kernel.bundle, max_ ? exact_[part].get() : nullptr, args, columns.count);
+      RunSegment(*code, kernel.bundle, max_ ? exact_[part].get() : nullptr, args, columns.count, ExactParts(p));
     }
   }
 
   // `args` are complete but for what depends on the kernel.
   void RunSegment(const jit::CompiledKernel& kernel, int64_t bundle, const jit::CompiledKernel* exact,
-                  const ChannelArgs& args, int64_t outputs) const noexcept {
+                  const ChannelArgs& args, int64_t outputs, int64_t exact_parts) const noexcept {
     const int64_t src_output = problem_.w.stride * problem_.src.w * kFloat, dst_output = args.dst_output_step;
     ChannelArgs call = args;
     call.src_step = bundle * src_output, call.dst_step = bundle * dst_output;
@@ -295,6 +311,10 @@ class ChannelPlan final : public Plan {
     if (!unsure) return;
     call = args;
     call.src_step = src_output, call.dst_step = dst_output, call.outputs = outputs;
+    if (exact_parts > 1) {  // wide groups follow each other
+      call.groups *= exact_parts;
+      call.src_group_step /= exact_parts, call.dst_group_step /= exact_parts;
+    }
     exact->entry<ChannelFunction>()(&call);
   }
 

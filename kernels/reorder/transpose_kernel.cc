@@ -29,7 +29,7 @@ class TransposeEmitter {
  public:
   TransposeEmitter(const TransposeSpec& spec, Assembler& a)
       : spec_(spec), a_(a), src_(spec.rows, pool_), dst_(pool_.Take()), dst_row_(pool_.Take()),
-        dst_row3_(pool_.Take()), columns_(pool_.Take()), lanes_(std::min(a.isa().vec_lanes(), OutputLanes(spec))) {}
+        dst_row3_(pool_.Take()), columns_(pool_.Take()), ahead_(pool_.Take()), lanes_(std::min(a.isa().vec_lanes(), OutputLanes(spec))) {}
 
   void Emit() {
     Label group;
@@ -95,6 +95,7 @@ class TransposeEmitter {
     for (int g = 0; g < groups; ++g) {
       for (int i = 0; i < 4; ++i) Gather(g, i, count);
     }
+    if (spec_.fetch_rows != 0 && count == kColumns) EmitFetch();
     for (int g = 0; g < groups; ++g) TransposeQuarters(g);
     for (int j = 0; j < count; ++j) {
       const Xbyak::RegExp at = j == 0   ? Xbyak::RegExp(dst_)
@@ -102,6 +103,16 @@ class TransposeEmitter {
                                         : dst_ + dst_row_ * j;
       for (int g = 0; g < groups; ++g) StoreColumn(at + g * lanes_ * kFloat, g, j);
     }
+  }
+
+  // The lines that will be stored soon: steps from row to row are followed by no prefetcher.
+  void EmitFetch() {
+    constexpr int kRowsAhead = 8;
+    a_.lea(ahead_, a_.ptr[dst_ + dst_row_ * kRowsAhead]);
+    a_.prefetchw(a_.ptr[ahead_]);
+    a_.prefetchw(a_.ptr[ahead_ + dst_row_]);
+    a_.prefetchw(a_.ptr[ahead_ + dst_row_ * 2]);
+    a_.prefetchw(a_.ptr[ahead_ + dst_row3_]);
   }
 
   // Rows i, i + 4, … of the group, `count` floats each, to the quarters of a register.
@@ -161,7 +172,7 @@ class TransposeEmitter {
   Assembler& a_;
   jit::RegPool pool_;
   jit::StridedPointers src_;
-  const Reg64 dst_, dst_row_, dst_row3_, columns_;
+  const Reg64 dst_, dst_row_, dst_row3_, columns_, ahead_;
   const int lanes_;  // of one register
 };
 
@@ -176,6 +187,7 @@ Result<jit::KernelPtr> GetTransposeKernel(const TransposeSpec& spec) {
     if (s.zeros > 0) name += "_zeros" + std::to_string(s.zeros);
     if (s.few_columns > 0) name += "_columns" + std::to_string(s.few_columns);
     if (s.non_temporal != 0) name += "_nt";
+    if (s.fetch_rows != 0) name += "_fetch";
     return jit::Compile(name, isa, [&](Assembler& a) { TransposeEmitter(s, a).Emit(); });
   });
 }

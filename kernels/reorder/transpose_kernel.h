@@ -28,6 +28,7 @@ struct TransposeSpec {
   int32_t few_columns = 0;    // 1 … 3: exactly so many columns; 0: TransposeArgs::columns, at least 4
   int32_t non_temporal = 0;   // rows + zeros is 8 or 16, dst rows start at multiples of as many floats;
                               // the caller orders the stores (FinishStores in kernels/store_choice.h)
+  int32_t fetch_rows = 0;     // rows of dst are brought to the cache before they are stored: for rows far apart
 };
 
 struct TransposeArgs {
