@@ -110,10 +110,8 @@ class ChannelPlan final : public Plan {
   void AddGroups(int threads) {
     const int64_t lanes = jit::GetIsaInfo(isa_).vec_lanes(), channels = problem_.desc.c;
     // Exact kernels of maxima do half of a wide group at a time; what is no wide group has as many as they can do.
-    // Rows that windows share stay in the first-level cache in narrow groups.
-    const bool shares_rows = problem_.desc.kernel.h > problem_.desc.stride.h && problem_.h.out > 1;
     const int64_t most = MostVecs(isa_, max_ ? Reduction::kExactMax : Reduction::kSum);
-    const int64_t wide = max_ && !shares_rows ? MostVecs(isa_, Reduction::kFastMax) : most;
+    const int64_t wide = MostVecs(isa_, max_ ? Reduction::kFastMax : Reduction::kSum);
     const int64_t end = AddGroupsOf(0, wide, threads);
     const int64_t vecs = std::min(most, (channels - end + lanes - 1) / lanes);
     const int64_t at = vecs > 0 && vecs < wide ? AddGroupsOf(end, vecs, threads) : end;
@@ -126,15 +124,10 @@ class ChannelPlan final : public Plan {
   // As many groups of `vecs` vectors as there are from channel `begin` on. The channel behind them.
   int64_t AddGroupsOf(int64_t begin, int64_t vecs, int threads) {
     const int64_t group = vecs * jit::GetIsaInfo(isa_).vec_lanes(), groups = (problem_.desc.c - begin) / group;
-    // Few rows, as in global pooling, are shared by their channels.
+    // Few rows, as in global pooling, are shared by their channels. Else all groups of a pixel follow each other, even
+    // where rows that windows share leave the first-level cache: 20 to 30 % faster than group after group (Zen 3).
     const int64_t rows = problem_.desc.n * problem_.h.out;
-    int64_t cuts = rows >= 4 * threads ? 1 : std::clamp<int64_t>(4 * threads, 1, std::max<int64_t>(groups, 1));
-    // Windows that share rows: as many groups as keep those rows in three quarters of a first-level cache.
-    const int64_t shared = std::min(problem_.desc.kernel.h, problem_.desc.in.h) * problem_.desc.in.w * group * kFloat;
-    const int64_t fitting = CurrentMachineModel().l1d_bytes * 3 / 4 / shared;
-    if (problem_.desc.kernel.h > problem_.desc.stride.h && problem_.h.out > 1 && fitting >= 1) {
-      cuts = std::max(cuts, (groups + fitting - 1) / fitting);
-    }
+    const int64_t cuts = rows >= 4 * threads ? 1 : std::clamp<int64_t>(4 * threads, 1, std::max<int64_t>(groups, 1));
     for (int64_t cut = 0; cut < cuts && groups > 0; ++cut) {
       const Range range = SplitRange(groups, cuts, cut);
       if (range.begin == range.end) continue;
@@ -221,7 +214,7 @@ class ChannelPlan final : public Plan {
           Kernel& kernel = kernels_[KernelIndex(p, r, s)];
           if (Status status = Get(spec, kernel.code); !status.ok()) return status;
           kernel.bundle = spec.bundle;
-          if (spec.bundle == 1 && PastCaches(parts_[p])) {
+          if ((spec.bundle == 1 || ChannelBlock(problem_.layout()) > 1) && PastCaches(parts_[p])) {
             spec.non_temporal = true;
             if (Status status = Get(spec, kernel.past_caches); !status.ok()) return status;
           }
@@ -238,13 +231,13 @@ class ChannelPlan final : public Plan {
     return {};
   }
 
-  // Pixels whose lines belong to no other one: channels are multiples of 16 floats in NHWC.
+  // Pixels whose lines belong to no other one (channels are multiples of 16 floats in NHWC) or to the next of a row.
   bool PastCaches(const Part& part) const noexcept {
     const auto lines = [](int64_t floats) { return floats % 16 == 0; };
     const Strides& d = problem_.dst;
-    return problem_.layout() == Layout::kNhwc && StoresPastCaches(bytes_, CurrentMachineModel()) &&
-           part.spec.tail == Tail::kNone && lines(part.dst) && lines(part.lanes) && lines(d.w) && lines(d.h) &&
-           lines(d.n);
+    const bool pairs = ChannelBlock(problem_.layout()) == 8 && d.w == 8;
+    return StoresPastCaches(bytes_, CurrentMachineModel()) && part.spec.tail == Tail::kNone && lines(part.dst) &&
+           (pairs || (lines(part.lanes) && lines(d.w))) && lines(d.h) && lines(d.n);
   }
 
   static Status Get(const ChannelSpec& spec, jit::KernelPtr& kernel) {

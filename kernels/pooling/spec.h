@@ -48,8 +48,8 @@ struct ChannelSpec {
   // reduced once for all windows that share it. Not with exact maxima, Tail::kLanes, more than kMostBakedRows rows, or
   // windows of which more than kMostLive share a column; rows and cols are told.
   uint8_t bundle = 1, stride = 0;
-  // Stores go past the caches: dst and its steps are multiples of 64 bytes, the tail is kNone; the caller orders them
-  // (FinishStores in kernels/store_choice.h).
+  // Stores go past the caches: dst and its steps are multiples of 64 bytes (pixels of 8 channels that follow each
+  // other: of 32), the tail is kNone; the caller orders them (FinishStores in kernels/store_choice.h).
   bool non_temporal = false;
 };
 inline constexpr int kMostBundle = 8, kMostLive = 4, kMostBakedRows = 4;

@@ -29,7 +29,8 @@ class TransposeEmitter {
  public:
   TransposeEmitter(const TransposeSpec& spec, Assembler& a)
       : spec_(spec), a_(a), src_(spec.rows, pool_), dst_(pool_.Take()), dst_row_(pool_.Take()),
-        dst_row3_(pool_.Take()), columns_(pool_.Take()), ahead_(pool_.Take()), lanes_(std::min(a.isa().vec_lanes(), OutputLanes(spec))) {}
+        dst_row3_(pool_.Take()), columns_(pool_.Take()), ahead_(pool_.Take()),
+        lanes_(std::min(a.isa().vec_lanes(), OutputLanes(spec))) {}
 
   void Emit() {
     Label group;

@@ -13,6 +13,7 @@
 
 #include "kernels/pooling/problem.h"
 #include "kernels/pooling/reference.h"
+#include "runtime/machine_model.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/guarded_buffer.h"
 #include "tests/support/inline_threads.h"
@@ -216,6 +217,31 @@ TEST(Pooling, Threads) {
     }
     EXPECT_GT(pool.runs(), 0);
   });
+}
+
+// On a machine without a last-level cache.
+TEST(Pooling, StoresPastTheCaches) {
+  const MachineModel real = CurrentMachineModel();
+  MachineModel small = real;
+  small.l3_bytes = 0;
+  SetMachineModel(small);
+  testing::ForEachIsa([&](Isa) {
+    for (const PoolingKind kind : {PoolingKind::kMax, PoolingKind::kAverage}) {
+      for (PoolingDesc desc : {Window(kind, {9, 32}, {3, 3}, {2, 2}, {1, 1, 1, 1}),
+                               Window(kind, {8, 36}, {2, 2}, {2, 2}), Window(kind, {7, 7}, {7, 7}, {1, 1}),
+                               Window(kind, {7, 8}, {3, 3}, {1, 1}, {1, 1, 1, 1}),
+                               Window(kind, {9, 21}, {3, 3}, {2, 2}, {1, 1, 1, 1})}) {
+        for (const Layout layout : kLayouts) {
+          for (const int64_t channels : {8, 16, 24, 64, 80, 83}) {
+            desc.c = channels, desc.n = 2, desc.src.layout = desc.dst.layout = layout;
+            for (const Guard guard : {Guard::kAtStart, Guard::kAtEnd}) Check(desc, guard);
+            if (kind == PoolingKind::kMax) Check(desc, Guard::kAtStart, nullptr, 1, DataKind::kSpecials);
+          }
+        }
+      }
+    }
+  });
+  SetMachineModel(real);
 }
 
 TEST(Pooling, LongRowsAreCutIntoLines) {
