@@ -90,6 +90,8 @@ class Copier {
                  const float* next, bool past_caches) const noexcept;
   void TransposeToPlanes(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
                          int64_t dst_plane) const noexcept;
+  bool StreamsPlanes() const noexcept;
+  void TransposeStreamed(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept;
   void TransposeStaged(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
                        const float* next) const noexcept;
   void CopyByLoops(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept;
