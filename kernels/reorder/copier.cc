@@ -21,9 +21,9 @@ constexpr int64_t kPieceFloats = 4096;
 // prefetchers: a tensor of 51 MB leaves NCHW at 0.9 of the bandwidth of a copy with 1,024 pixels, at 0.75 with 256, at
 // 0.44 with 64; in the caches the difference is 5 to 15 % (Zen 3). Fewer where threads would have too little to share.
 constexpr int64_t kFewestPixels = 64, kMostPixels = 1024, kUnitsToShare = 8, kTransposedChannels = 64;
-// To planes past the caches, where lines of planes can be stored whole: four planes at a time, so that each is written in
-// one stretch (51 MB to NCHW, against the way through a buffer: from NHWC 9.0 to 7.8 ms, NCHW8c 7.2 to 5.4; eight or
-// sixteen planes at a time 10 to 12).
+// To planes past the caches, where lines of planes can be stored whole: four planes at a time, so that each is written
+// in one stretch (51 MB to NCHW, against the way through a buffer: from NHWC 9.0 to 7.8 ms, NCHW8c 7.2 to 5.4; eight
+// or sixteen planes at a time 10 to 12).
 constexpr int64_t kStreamedPlanes = 4, kStreamedPixels = 128;
 // Of a buffer of 16 KB (20 with the gaps between its rows), see TransposeStaged.
 constexpr int64_t kStagedFloats = 4096, kMostStagedPixels = 256, kStagedGap = kLineFloats;
