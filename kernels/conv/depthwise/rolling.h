@@ -32,6 +32,8 @@ struct RollingCounts {
       1;  // outputs that start at or behind it, one every `stride` input rows; at least 1
   int64_t last_rows =
       0;  // input rows inside the image behind the start of the last output; below kh
+
+  bool operator==(const RollingCounts&) const = default;
 };
 
 // An output row, by the registers that hold its sums, and the kernel row that it applies to an

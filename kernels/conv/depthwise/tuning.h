@@ -111,16 +111,17 @@ inline constexpr int64_t kMaxWidthTaps = 13;
 inline constexpr int kMostPairedRows = 3;
 // Share of L1 for the planes of the channels that one call of the width kernel covers.
 inline constexpr double kWidthL1Share = 0.75;
-// Planes whose code has no loops: so few rows, of so few vectors. Zen 3, us with loops and without: 960@7 36 and 26,
-// 130@10 7.8 and 6.3, 14x14 with stride 2 36 and 28, but 200@14 15.6 and 15.5.
-inline constexpr int64_t kMaxPlaneRows = 16, kMaxPlaneVecs = 2;
+// Planes whose code has no loops: so few rows, tiles of so few columns. Zen 3, us with loops and without: 960@7 36 and
+// 26, 130@10 7.8 and 6.3, 14x14 with stride 2 36 and 28, but 200@14 15.6 and 15.5. The same where
+// dilation leaves few rows: 256@33 with dilation 12 340 and 131.
+inline constexpr int64_t kMaxPlaneRows = 16, kMaxPlaneColumns = 16;
 // Bytes that such planes prefetch ahead where all loads are masked. Zen 3, us without and with: 480@7 15.2 and 12.8,
 // 960@7 30 and 26; twice as far the same.
 inline constexpr int kPlanePrefetchBytes = 384;
 // Bytes of outputs of the width kernel that go past the caches together, and while which are computed the inputs of as
 // many rows are prefetched; twice as many from kTallRows kernel rows on. Zen 3, us with inputs prefetched kRowsAhead
-// rows ahead, a block of 16 KB, of 32: 128@147 2700, 1830, 2400; 56@266 3200, 2160, 2410; 7x1 96@202 5770, 2570 to 4000,
-// 2250 to 2730; 9x1 6000, 3070, 2330; with 8 KB all of them are slower.
+// rows ahead, a block of 16 KB, of 32: 128@147 2700, 1830, 2400; 56@266 3200, 2160, 2410; 7x1 96@202 5770, 2570 to
+// 4000, 2250 to 2730; 9x1 6000, 3070, 2330; with 8 KB all of them are slower.
 inline constexpr int64_t kWidthBlockBytes = 16 << 10, kTallRows = 7;
 // Outputs larger than this share of L3 do. Zen 3, 32 MB of L3 that other guests use as well, us in place and streamed:
 // 128@147 2700 to 3400 and 2000 to 2400, 1x7 64@202 2500 and 1850, 64@147 (5.5 MB) 524 to 890 and 557 to 780, 96@112

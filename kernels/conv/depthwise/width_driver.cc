@@ -1,7 +1,7 @@
 // kernels/conv/depthwise/width_driver.cc: executes a WidthPlan: threads, loop nest, arguments of
 // each kernel call.
 //
-//   for each thread: its units = images x groups of channels x blocks of rows of one phase
+//   for each thread: its units = images x groups of channels x blocks of rows
 //     for each run of tiles            one kernel call: channels of the group, tiles of the run, rows of the block
 #include <algorithm>
 
@@ -27,9 +27,10 @@ class WidthDriver {
 
  private:
   void SetTensors();
-  void RunUnit(int64_t n, int64_t group, const RowTile& rows);
-  void Stream(int64_t n, int64_t channel, const RowTile& rows);
-  void SetRun(const WidthRun& run, int64_t n, int64_t channel, const RowTile& rows);
+  void RunUnit(int64_t n, int64_t group, const WidthRows& rows);
+  void TakePhases(int64_t phases);
+  void Stream(int64_t n, int64_t channel, const WidthRows& rows);
+  void SetRun(const WidthRun& run, int64_t n, int64_t channel, int64_t phase, const WidthRows& rows);
 
   const WidthPlan& plan_;
   const Geometry& g_;
@@ -54,9 +55,9 @@ void WidthDriver::SetTensors() {
   }
 }
 
-void WidthDriver::SetRun(const WidthRun& run, int64_t n, int64_t channel, const RowTile& rows) {
+void WidthDriver::SetRun(const WidthRun& run, int64_t n, int64_t channel, int64_t phase, const WidthRows& rows) {
   const int64_t lanes = plan_.blocking_.shape.lanes;
-  const int64_t in_row = g_.rows.input(rows.phase, rows.first), out_row = g_.rows.output(rows.phase, rows.first);
+  const int64_t in_row = g_.rows.input(phase, rows.first), out_row = g_.rows.output(phase, rows.first);
   const int64_t in_column = g_.columns.input(0, 0) + run.begin * g_.columns.stride();
   const int64_t tile = run.vecs * lanes;
   const int64_t block = channel / kBlock;
@@ -86,21 +87,34 @@ void WidthDriver::SetRun(const WidthRun& run, int64_t n, int64_t channel, const 
   }
 }
 
-void WidthDriver::RunUnit(int64_t n, int64_t group, const RowTile& rows) {
+void WidthDriver::RunUnit(int64_t n, int64_t group, const WidthRows& rows) {
   const int64_t channel = group * plan_.blocking_.channels;
   if (channel / kBlock != block_) args_.careful = -1, block_ = channel / kBlock;
+  args_.rolling = rows.counts;
+  args_.last_row = (rows.rows - 1) * args_.dst_row;
   for (size_t i = 0; i < plan_.program_.runs.size(); ++i) {
-    args_.channels = std::min(plan_.blocking_.channels, g_.oc - channel);
-    args_.rolling = CountRolling(g_.rows, g_.rows.input(rows.phase, rows.first), rows.rows);
-    args_.last_row = (rows.rows - 1) * args_.dst_row;
-    SetRun(plan_.program_.runs[i], n, channel, rows);
-    plan_.functions_[i](&args_);
+    const WidthRun& run = plan_.program_.runs[i];
+    const bool together = rows.phases > 1 && run.tiles == 1;
+    for (int64_t phase = 0; phase < rows.phases; phase += together ? rows.phases : 1) {
+      args_.channels = std::min(plan_.blocking_.channels, g_.oc - channel);
+      SetRun(run, n, channel, rows.phase + phase, rows);
+      if (together) TakePhases(rows.phases);
+      plan_.functions_[rows.functions + i](&args_);
+    }
   }
   if (buffer_ != nullptr) Stream(n, channel, rows);
 }
 
+// The tiles of a call are phases instead of columns.
+void WidthDriver::TakePhases(int64_t phases) {
+  args_.tiles = phases;
+  args_.src_tile = g_.rows.stride() * g_.src.row * kFloat;
+  args_.dst_tile = g_.dst.row * kFloat;
+  for (size_t op = 0; op < g_.post_ops.size(); ++op) args_.residual_tile[op] = g_.residuals[op].row * kFloat;
+}
+
 // The buffer holds neighbouring rows, which make one run of memory.
-void WidthDriver::Stream(int64_t n, int64_t channel, const RowTile& rows) {
+void WidthDriver::Stream(int64_t n, int64_t channel, const WidthRows& rows) {
   reorder::CopyArgs copy;
   copy.src = buffer_;
   copy.dst = Shift(call_.dst, (n * g_.dst.n + channel * g_.dst.channel + rows.first * g_.dst.row) * kFloat);
@@ -111,22 +125,19 @@ void WidthDriver::Stream(int64_t n, int64_t channel, const RowTile& rows) {
 
 void WidthDriver::Run(Range units) {
   SetTensors();
-  const int64_t blocks = plan_.row_blocks(), groups = plan_.channel_groups();
+  const auto blocks = static_cast<int64_t>(plan_.rows_.size()), groups = plan_.channel_groups();
   int64_t block = units.begin % blocks, group = units.begin / blocks % groups, n = units.begin / blocks / groups;
-  RowTile rows = FindRowTile(g_.rows, plan_.blocking_.tile_rows, block);
   for (int64_t unit = units.begin; unit < units.end; ++unit) {
-    RunUnit(n, group, rows);
-    if (++block == blocks) {
-      block = 0;
-      if (++group == groups) group = 0, ++n;
-    }
-    if (blocks > 1) rows = FindRowTile(g_.rows, plan_.blocking_.tile_rows, block);
+    RunUnit(n, group, plan_.rows_[static_cast<size_t>(block)]);
+    if (++block < blocks) continue;
+    block = 0;
+    if (++group == groups) group = 0, ++n;
   }
   if (buffer_ != nullptr) FinishStores();
 }
 
 int64_t WidthPlan::units() const {
-  return geometry_.n * channel_groups() * row_blocks();
+  return geometry_.n * channel_groups() * static_cast<int64_t>(rows_.size());
 }
 
 void WidthPlan::Run(const ConvCall& call) const noexcept {

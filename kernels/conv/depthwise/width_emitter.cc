@@ -31,7 +31,7 @@ std::string WidthKernelName(const WidthSpec& spec) {
   if (spec.has(WidthSpec::kFarAhead)) name += "_far";
   if (spec.plane_rows > 0) {
     name += "_" + std::to_string(spec.first_row) + "+" + std::to_string(spec.plane_rows) + "+" +
-            std::to_string(spec.last_rows) + "rows";
+            std::to_string(spec.last_rows) + (spec.has(WidthSpec::kPhases) ? "rows_phases" : "rows");
   }
   if (spec.has(WidthSpec::kDilated)) name += "_dilated";
   if (spec.has(WidthSpec::kEdge)) {
@@ -97,7 +97,7 @@ void WidthEmitter::Emit() {
   ForEachResidual([&](size_t at) {
     copy(offsetof(WidthArgs, residual) + at, offsetof(WidthArgs, residual_now) + at);
   });
-  if (spec_.plane_rows > 0) {
+  if (spec_.plane_rows > 0 && !spec_.has(WidthSpec::kPhases)) {
     EmitTile();
   } else {
     copy(offsetof(WidthArgs, src), offsetof(WidthArgs, src_now));
@@ -118,9 +118,9 @@ void WidthEmitter::Emit() {
 }
 
 void WidthEmitter::EmitTile() {
-  const bool plane = spec_.plane_rows > 0;
-  a_.mov(row_, plane ? ARG(src) : ARG(src_now));
-  a_.mov(dst_row_, plane ? ARG(dst) : ARG(dst_now));
+  const bool plane = spec_.plane_rows > 0, only = plane && !spec_.has(WidthSpec::kPhases);
+  a_.mov(row_, only ? ARG(src) : ARG(src_now));
+  a_.mov(dst_row_, only ? ARG(dst) : ARG(dst_now));
   if (spec_.has(WidthSpec::kSpills) && !plane) {
     a_.mov(last_row_, ARG(last_row));
     a_.add(last_row_, dst_row_);

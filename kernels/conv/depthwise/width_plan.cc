@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jit/isa.h"
+#include "jit/post_op_emitter.h"
 #include "kernels/conv/depthwise/blocking.h"
 #include "kernels/conv/depthwise/prediction.h"
 #include "kernels/conv/depthwise/tuning.h"
@@ -95,12 +96,12 @@ WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel
   // A call stays within a block of weights and the outputs of one input channel.
   while (kBlock % b.channels != 0 || (g.multiplier > 1 && g.multiplier % b.channels != 0))
     --b.channels;
-  b.threads = static_cast<int>(
-      std::min<int64_t>(threads, g.n * CeilDiv(g.oc, b.channels) * CountRowTiles(g.rows, b.tile_rows)));
-  b.threads = std::max(b.threads, 1);
-  const double cycles = PredictWidthCycles(g, b, machine);
-  b.predicted_us = cycles / b.threads / (machine.clock_ghz * 1000) + machine.call_us +
-                   (b.threads > 1 ? machine.fork_join_us : 0);
+  const int64_t blocks = b.streams ? CountRowTiles(g.rows, b.tile_rows) : 1;  // at least
+  b.threads = static_cast<int>(std::clamp<int64_t>(g.n * CeilDiv(g.oc, b.channels) * blocks, 1, threads));
+  const double alone = PredictWidthCycles(g, b, machine) / (machine.clock_ghz * 1000);
+  // A small problem must not pay for waking threads.
+  if (!machine.TeamPays(alone, b.threads)) b.threads = 1;
+  b.predicted_us = alone / b.threads + machine.call_us + (b.threads > 1 ? machine.fork_join_us : 0);
   return b;
 }
 
@@ -130,12 +131,27 @@ bool WidthPlan::MaySpill(const WidthRun& run) const {
          blocking_.shape.lanes - run.last_lanes <= row;
 }
 
-// Whether the code of a tile is that of a whole plane.
-bool WidthPlan::IsPlane(const WidthRun& run) const {
-  const Geometry& g = geometry_;
-  const int64_t rows = g.rows.out();
-  return program_.runs.size() == 1 && run.tiles == 1 && run.vecs <= kMaxPlaneVecs && rows <= kMaxPlaneRows &&
-         g.columns.out() > kMostTransposedColumns && g.rows.distance() == 1 && blocking_.tile_rows == rows;
+// Whether the code of a tile is that of a whole plane, or of all rows of a phase.
+bool WidthPlan::IsPlane(const WidthRun& run, const WidthRows& rows) const {
+  const bool phases = geometry_.rows.distance() > 1;
+  const bool few = rows.rows <= kMaxPlaneRows && run.vecs * blocking_.shape.lanes <= kMaxPlaneColumns;
+  return few && run.tiles == 1 && (phases || program_.runs.size() == 1) && !blocking_.streams &&
+         geometry_.columns.out() > kMostTransposedColumns;
+}
+
+void WidthPlan::ListRows() {
+  const Axis& axis = geometry_.rows;
+  const int64_t tiles = CountRowTiles(axis, blocking_.tile_rows);
+  for (int64_t index = 0; index < tiles; ++index) {
+    const RowTile tile = FindRowTile(axis, blocking_.tile_rows, index);
+    const RollingCounts counts = CountRolling(axis, axis.input(tile.phase, tile.first), tile.rows);
+    if (!rows_.empty() && tile.first == 0 && rows_.back().first == 0 && rows_.back().rows == tile.rows &&
+        rows_.back().counts == counts) {
+      ++rows_.back().phases;
+    } else {
+      rows_.push_back({tile.phase, tile.first, tile.rows, 1, counts, 0});
+    }
+  }
 }
 
 Status WidthPlan::AddCopy() {
@@ -149,11 +165,22 @@ Status WidthPlan::AddCopy() {
 }
 
 Status WidthPlan::Compile() {
-  const Geometry& g = geometry_;
-  std::optional<WidthProgram> program = MakeWidthProgram(g.columns, blocking_.shape);
+  std::optional<WidthProgram> program = MakeWidthProgram(geometry_.columns, blocking_.shape);
   if (!program) return Status::Unsupported("padding covers too many vectors of the row");
   program_ = std::move(*program);
-  int64_t most = 0;
+  ListRows();
+  const bool any_plane = std::any_of(program_.runs.begin(), program_.runs.end(),
+                                     [&](const WidthRun& run) { return IsPlane(run, rows_.front()); });
+  for (WidthRows& rows : rows_) {
+    if (!any_plane && !functions_.empty()) break;
+    if (Status status = AddFunctions(rows); !status.ok()) return status;
+  }
+  return blocking_.streams ? AddCopy() : Status();
+}
+
+Status WidthPlan::AddFunctions(WidthRows& rows) {
+  const Geometry& g = geometry_;
+  rows.functions = functions_.size();
   for (const WidthRun& run : program_.runs) {
     WidthSpec spec{};
     spec.isa = blocking_.isa;
@@ -167,21 +194,21 @@ Status WidthPlan::Compile() {
     spec.first_taps = run.first_taps, spec.last_taps = run.last_taps;
     if (run.last_lanes > 0) spec.flags |= WidthSpec::kPartial;
     if (MaySpill(run)) spec.flags |= WidthSpec::kSpills;
-    if (IsPlane(run)) {
-      const RollingCounts rows = CountRolling(g.rows, g.rows.input(0, 0), blocking_.tile_rows);
-      spec.plane_rows = static_cast<uint8_t>(blocking_.tile_rows);
-      spec.first_row = static_cast<uint8_t>(rows.first_row), spec.last_rows = static_cast<uint8_t>(rows.last_rows);
+    if (IsPlane(run, rows)) {
+      spec.plane_rows = static_cast<uint8_t>(rows.rows);
+      spec.first_row = static_cast<uint8_t>(rows.counts.first_row);
+      spec.last_rows = static_cast<uint8_t>(rows.counts.last_rows);
+      if (g.rows.distance() > 1) spec.flags |= WidthSpec::kPhases;
     }
-    for (size_t i = 0; i < g.post_ops.size(); ++i) {
-      spec.post_ops |= static_cast<uint64_t>(g.post_ops[i].kind) << (8 * i);
-    }
+    spec.post_ops = jit::PostOpChain(g.post_ops);
     Result<jit::KernelPtr> kernel = GetWidthKernel(spec);
     if (!kernel.ok()) return kernel.status();
     functions_.push_back((*kernel)->entry<WidthFunction>());
     kernels_.push_back(*kernel);
-    if (run.tiles * run.vecs > most) most = run.tiles * run.vecs, main_kernel_ = kernel->get();
+    const int64_t vecs = run.tiles * run.vecs * rows.rows * rows.phases;
+    if (vecs > main_vecs_) main_vecs_ = vecs, main_kernel_ = kernel->get();
   }
-  return blocking_.streams ? AddCopy() : Status();
+  return {};
 }
 
 std::string WidthPlan::Describe() const {

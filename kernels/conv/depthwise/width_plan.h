@@ -44,6 +44,14 @@ WidthTile TileOf(const Geometry& g, int rows, int vecs);
 WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel& machine,
                                   int threads);
 
+// Output rows of a kernel call: `rows` of a phase from `first` on, and of the `phases` - 1 phases behind it, which are
+// alike.
+struct WidthRows {
+  int64_t phase = 0, first = 0, rows = 0, phases = 1;
+  RollingCounts counts;
+  size_t functions = 0;  // index of that of the first run
+};
+
 class WidthPlan final : public ConvPlan {
  public:
   static Result<std::unique_ptr<ConvPlan>> Make(const ConvProblem& problem,
@@ -67,16 +75,17 @@ class WidthPlan final : public ConvPlan {
   friend class WidthDriver;
 
   WidthPlan(const ConvProblem& problem, const PlanContext& context);
+  void ListRows();
   Status Compile();
+  Status AddFunctions(WidthRows& rows);
   Status AddCopy();
   bool MaySpill(const WidthRun& run) const;
-  bool IsPlane(const WidthRun& run) const;
+  bool IsPlane(const WidthRun& run, const WidthRows& rows) const;
   int64_t units() const;  // blocks of rows x groups of channels x images
   // Of a thread's buffer, whole lines.
   int64_t streamed_bytes() const {
     return CeilDiv(blocking_.tile_rows * geometry_.columns.out() * kFloat, kLineBytes) * kLineBytes;
   }
-  int64_t row_blocks() const { return CountRowTiles(geometry_.rows, blocking_.tile_rows); }
   // Output channels that one call can cover: one block of weights, or the outputs of one input
   // channel.
   int64_t channel_groups() const {
@@ -88,11 +97,13 @@ class WidthPlan final : public ConvPlan {
   const WidthBlocking blocking_;
   const BlockLayout weights_;
   WidthProgram program_;
-  std::vector<WidthFunction*> functions_;  // by run
+  std::vector<WidthRows> rows_;            // all of an image
+  std::vector<WidthFunction*> functions_;  // by run, once or, where they are planes, for each of rows_
   reorder::CopyFunction* copy_ = nullptr;  // blocking_.streams
   std::vector<float> post_params_;
   std::vector<jit::KernelPtr> kernels_;
   const jit::CompiledKernel* main_kernel_ = nullptr;
+  int64_t main_vecs_ = 0;  // that it computes
 };
 
 }  // namespace rafter::depthwise

@@ -41,8 +41,8 @@ struct WidthSpec {
   uint8_t rows;        // output rows in flight
   uint8_t vecs;
   uint8_t flags;
-  // One tile is the whole plane of a channel, its rows known to the code: so many outputs; 0: rows and tiles are
-  // counted at run time.
+  // One tile is the whole plane of a channel (or a phase of it, kPhases), its rows known to the code: so many outputs;
+  // 0: rows and tiles are counted at run time.
   uint8_t plane_rows;
   uint16_t first_taps, last_taps;  // kernel columns that are masked in the first and the last vector
   uint8_t first_row, last_rows;    // plane_rows: as in RollingCounts
@@ -58,6 +58,8 @@ struct WidthSpec {
   // those of the last row of a tile, which is at WidthArgs::last_row (kPartial).
   static constexpr uint8_t kSpills = 16;
   static constexpr uint8_t kFarAhead = 32;  // inputs are prefetched WidthArgs::ahead (not kDilated)
+
+  static constexpr uint8_t kPhases = 64;  // plane_rows: WidthArgs::tiles phases of rows, each one tile
 
   bool operator==(const WidthSpec&) const = default;
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
@@ -82,7 +84,7 @@ struct WidthArgs {
   float* dst;
   const float* weights;  // first tap of the first channel; its bias lies kBlock floats before, taps
                          // kBlock floats apart
-  int64_t channels, tiles;           // at least 1
+  int64_t channels, tiles;           // at least 1; tiles of a row, or phases of rows that are alike
   int64_t src_channel, dst_channel;  // bytes between channels
   int64_t src_tile, dst_tile;        // bytes between tiles
   int64_t src_row, dst_row;  // bytes between kernel rows of the input, and between output rows
