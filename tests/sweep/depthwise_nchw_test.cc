@@ -78,6 +78,29 @@ TEST(DepthwiseNchw, KernelsOfOneRowOrColumn) {
   });
 }
 
+// Phases of rows that are alike are tiles of one call.
+TEST(DepthwiseNchw, DilatedPlanes) {
+  ForEachIsa([](Isa) {
+    Random random(11);
+    uint64_t seed = 0;
+    for (const int64_t dilation : {2, 3, 12}) {
+      for (const int64_t kernel : {2, 3, 5}) {
+        for (const int64_t stride : {1, 2}) {
+          for (const Size2 in : {Size2{33, 33}, Size2{19, 7}, Size2{40, 12}, Size2{25, 60}}) {
+            const int64_t pad = kernel / 2 * dilation;
+            ConvDesc desc = Layer(random.Between(1, 9), in, {kernel, kernel}, stride, {pad, pad, pad, pad});
+            desc.dilation = {dilation, random.Between(0, 2) == 0 ? 1 : dilation};
+            if (random.Between(0, 1) == 0) desc.post_ops.push_back(RandomPostOp(random, desc.oc, true));
+            if (random.Between(0, 1) == 0) AddSlices(random, desc);
+            ASSERT_TRUE(Check(desc, DataKind::kInteger, ++seed)) << kernel << ", dilation " << dilation;
+            ASSERT_TRUE(Check(desc, DataKind::kSpecials, ++seed)) << kernel << ", dilation " << dilation;
+          }
+        }
+      }
+    }
+  });
+}
+
 // A machine with next to no L3: all outputs go past the caches, row blocks of many threads side by side.
 TEST(DepthwiseNchw, OutputsPastTheCaches) {
   const MachineModel original = CurrentMachineModel();

@@ -115,6 +115,10 @@ inline constexpr double kWidthL1Share = 0.75;
 // 26, 130@10 7.8 and 6.3, 14x14 with stride 2 36 and 28, but 200@14 15.6 and 15.5. The same where
 // dilation leaves few rows: 256@33 with dilation 12 340 and 131.
 inline constexpr int64_t kMaxPlaneRows = 16, kMaxPlaneColumns = 16;
+// Products that the code of the width kernel may have room for, counted generously (width_registers.cc).
+inline constexpr int kMostWidthProducts = 15000;
+// Taps up to which the code for weights that are not finite lies behind the kernel instead of replacing the other one.
+inline constexpr int kMostAsideTaps = 36;
 // Bytes that such planes prefetch ahead where all loads are masked. Zen 3, us without and with: 480@7 15.2 and 12.8,
 // 960@7 30 and 26; twice as far the same.
 inline constexpr int kPlanePrefetchBytes = 384;

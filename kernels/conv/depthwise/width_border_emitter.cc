@@ -7,6 +7,7 @@
 
 #include "jit/post_op_emitter.h"
 #include "kernels/conv/depthwise/channel_spec.h"
+#include "kernels/conv/depthwise/tuning.h"
 #include "kernels/conv/depthwise/width_emitter.h"
 #include "kernels/sizes.h"
 
@@ -79,7 +80,7 @@ void WidthEmitter::EmitTaps(const std::vector<RowUse>& uses) {
 
 void WidthEmitter::EmitTapsOnce(const std::vector<RowUse>& uses, bool careful) {
   const bool dilated = spec_.has(WidthSpec::kDilated);
-  const auto inside = [&](int tap) { return (careful || a_.fma_tail_is_free()) && IsMasked(tap); };
+  const auto inside = [&](int tap) { return (careful || AlwaysCareful()) && IsMasked(tap); };
   if (dilated) a_.mov(tap_, row_);
   for (int tap = 0; tap < spec_.kw; ++tap) {
     // Of an odd number the first one stays alone: it is the one that most often is masked.
@@ -130,8 +131,11 @@ Address WidthEmitter::ProductMaskAt(int tap, int vec) const {
 
 // --- weights that are not finite ---
 
+// Large kernels have enough code without asides.
+bool WidthEmitter::AlwaysCareful() const { return a_.fma_tail_is_free() || spec_.kh * spec_.kw > kMostAsideTaps; }
+
 bool WidthEmitter::MayBeCareful() const {
-  return !a_.fma_tail_is_free() && (spec_.first_taps | spec_.last_taps) != 0;
+  return !AlwaysCareful() && (spec_.first_taps | spec_.last_taps) != 0;
 }
 
 // Sets careful_: whether some weight of the block of channels is infinite or NaN.

@@ -85,6 +85,7 @@ class WidthEmitter {
   void EmitTapsOnce(const std::vector<RowUse>& uses, bool careful);
   void AddTapInside(int tap, const std::vector<RowUse>& uses);
   void AddInside(int tap, int vec, const RowUse& use, int index);
+  bool AlwaysCareful() const;
   bool MayBeCareful() const;
   void FindCareful();
   void IfCareful(const std::function<void()>& careful, const std::function<void()>& otherwise);

@@ -43,7 +43,7 @@ const char* WidthRefusal(const ConvProblem& problem, Isa isa) {
     return "NCHW with output rows that reach no input row of their own";
   }
   if (WidthVecs(problem, isa) < 1) {
-    return "NCHW with more output rows in flight than registers";
+    return "NCHW with more output rows in flight than registers, or than its code has room for";
   }
   return "";
 }

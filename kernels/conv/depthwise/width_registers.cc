@@ -71,7 +71,10 @@ WidthRegisters ChooseWidthRegisters(int registers, const WidthTile& tile) {
 }
 
 int MaxWidthVecs(int registers, WidthTile tile) {
-  for (tile.vecs = kMostVecs; tile.vecs > 1; --tile.vecs) {
+  // Input rows of the start, of a lap and of every end, by products.
+  const int code = kMostWidthProducts / (tile.rows * tile.kh * tile.kh * tile.kw);
+  if (code < 1) return 0;
+  for (tile.vecs = std::min(code, kMostVecs); tile.vecs > 1; --tile.vecs) {
     // With stride 2 weights that come one by one would come again for every vector.
     if (WeightsOfTap(registers, tile).fits || (!tile.every_other && OneByOne(registers, tile).fits)) break;
   }
