@@ -120,7 +120,7 @@ double PredictUs(const ConvProblem& problem, const std::vector<Piece>& pieces,
     }
     row_cycles += cycles * static_cast<double>(piece.units);
   }
-  const double cycles = std::min(row_cycles * static_cast<double>(d.n * problem.oh),
+  const double cycles = std::min(kOtherLosses * row_cycles * static_cast<double>(d.n * problem.oh),
                                  kCapShare * LeastCyclesOfFullVectors(problem, layer, machine));
   const double us = cycles / (machine.clock_ghz * 1000);
   return machine.call_us + std::min(us, us / context.threads + machine.fork_join_us);
