@@ -107,6 +107,8 @@ if [ ${#missing[@]} -gt 0 ]; then
   apt install --no-install-recommends "${missing[@]}"
 fi
 install_optional "${optional[@]}"
+# Debian 12's oneDNN was built for GPUs, too: its CMake package asks for OpenCL, its Debian package does not.
+if compgen -G '/usr/lib/*/cmake/dnnl/FindOpenCL.cmake' >/dev/null; then install_optional ocl-icd-opencl-dev; fi
 case ${1:-} in
   --fuzz) install_fuzz ;;
   --browser) command -v chromium >/dev/null 2>&1 || install_optional chromium ;;
