@@ -183,23 +183,9 @@ void ChannelDriver::SetRun(const ColumnRun& run, int64_t phase) {
 }
 
 ChannelDriver::RowBlock ChannelDriver::BlockOf(int64_t unit) const {
-  const Axis& axis = g_.rows;
-  const int64_t block_rows = plan_.blocking_.tile_rows;
-  const auto blocks_of = [&](int64_t phase) {
-    return (axis.outputs(phase) + block_rows - 1) / block_rows;
-  };
-  const int64_t per_image = CountRowTiles(axis, block_rows);
-  RowBlock block{unit / per_image, 0, unit % per_image, 0};
-  const int64_t wide = axis.wide_phases(), in_wide = wide * blocks_of(0);
-  if (block.first < in_wide) {
-    block.phase = block.first / blocks_of(0), block.first %= blocks_of(0);
-  } else {
-    const int64_t narrow = blocks_of(axis.phases() - 1), behind = block.first - in_wide;
-    block.phase = wide + behind / narrow, block.first = behind % narrow;
-  }
-  block.first *= block_rows;
-  block.rows = std::min(block_rows, axis.outputs(block.phase) - block.first);
-  return block;
+  const int64_t block_rows = plan_.blocking_.tile_rows, per_image = CountRowTiles(g_.rows, block_rows);
+  const RowTile tile = FindRowTile(g_.rows, block_rows, unit % per_image);
+  return {unit / per_image, tile.phase, tile.first, tile.rows};
 }
 
 void ChannelDriver::RunBlock(const RowBlock& block) {

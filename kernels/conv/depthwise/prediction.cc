@@ -101,7 +101,8 @@ double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const Machi
   if (tile.every_other) tap += kWidthPickCycles / uses;
   double work = row_taps * kw * vecs * tap + out_rows * vecs * kWidthVectorCycles;
   if (g.columns.out() < b.shape.lanes) work += row_taps / uses * kWidthMaskedCycles;
-  const bool plane = g.columns.out() <= kMaxPlaneColumns && g.rows.out() <= kMaxPlaneRows;
+  // Kernels of one row have nothing to start or to end.
+  const bool plane = g.kh == 1 || (g.columns.out() <= kMaxPlaneColumns && g.rows.out() <= kMaxPlaneRows);
   const double tiles = planes * static_cast<double>(CountRowTiles(g.rows, b.tile_rows) * row_tiles);
   work += tiles * (plane ? kWidthPlaneCycles : kWidthTileCycles);
   const double memory = TensorBytes(g) * CyclesPerByte(TensorBytes(g), machine);

@@ -72,9 +72,11 @@ bool WidthEmitter::IsMasked(int tap) const {
   return spec_.is_masked(tap, 0) || spec_.is_masked(tap, spec_.vecs - 1);
 }
 
-// The taps of an input row. One test of careful_ for all of them: short rows have few other instructions.
+// The taps of an input row. One test of careful_ for all of them, in whole planes for all rows: short rows have few
+// other instructions.
 void WidthEmitter::EmitTaps(const std::vector<RowUse>& uses) {
   if (!MayBeCareful()) return EmitTapsOnce(uses, false);
+  if (spec_.plane_rows > 0) return EmitTapsOnce(uses, plane_is_careful_);
   IfCareful([this, uses] { EmitTapsOnce(uses, true); }, [this, uses] { EmitTapsOnce(uses, false); });
 }
 

@@ -136,14 +136,20 @@ void WidthEmitter::EmitTile() {
   rolling.counts = offsetof(WidthArgs, rolling);
   rolling.emit_row = [this](const std::vector<RowUse>& uses) { EmitRow(uses); };
   rolling.finish_row = [this](int slot) { FinishRow(slot); };
-  if (plane) {
-    rows_to_finish_ = spec_.plane_rows;
-    a_.mov(rows_left_, ARG(dst_row));
-    rolling.EmitPlane(a_, spec_.first_row, spec_.plane_rows, spec_.last_rows);
-    return;
-  }
+  if (plane) return EmitPlane(rolling);
   for (int i = 0; i < spec_.rows * spec_.vecs; ++i) a_.Zero(a_.vec(i));
   rolling.Emit(a_);
+}
+
+void WidthEmitter::EmitPlane(const Rolling& rolling) {
+  a_.mov(rows_left_, ARG(dst_row));
+  const auto rows = [this, rolling](bool careful) {
+    plane_is_careful_ = careful;
+    rows_to_finish_ = spec_.plane_rows;
+    rolling.EmitPlane(a_, spec_.first_row, spec_.plane_rows, spec_.last_rows);
+  };
+  if (!MayBeCareful()) return rows(false);
+  IfCareful([rows] { rows(true); }, [rows] { rows(false); });
 }
 
 void WidthEmitter::EmitRow(const std::vector<RowUse>& uses) {

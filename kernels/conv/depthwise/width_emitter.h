@@ -37,6 +37,7 @@ class WidthEmitter {
   // Of the inputs at hand: by vector; with stride 2 those of two loads, and what is picked from them.
   jit::Xmm input(int i) const { return temp(registers_.held + registers_.weights + i); }
   void EmitTile();
+  void EmitPlane(const Rolling& rolling);
   void EmitRow(const std::vector<RowUse>& uses);
   void EmitPrefetches();
   // Where vector `vec` of outputs lies, or of inputs, which are `factor` times as far apart.
@@ -106,7 +107,8 @@ class WidthEmitter {
   const jit::Reg64 row_, src_row_, dst_row_, weights_, tap_, tap_step_, vec_step_, masks_,
       rows_left_, lanes_, channels_left_, scratch_, careful_, last_row_;
   std::vector<HeldMask> held_masks_;
-  int rows_to_finish_ = 0;  // of a whole plane
+  int rows_to_finish_ = 0;         // of a whole plane
+  bool plane_is_careful_ = false;  // while its code for weights that are not finite is emitted
   std::deque<Aside> asides_;
 };
 
