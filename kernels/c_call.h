@@ -42,7 +42,7 @@ rafter_status Guarded(const Body& body) noexcept {
 class CallerThreads : public ParallelFor {
  public:
   explicit CallerThreads(const rafter_parallel_for& pool) : pool_(pool) {}
-  int concurrency() const noexcept override { return std::max<int32_t>(1, pool_.concurrency); }
+  int concurrency() const noexcept override { return pool_.concurrency; }
   void Run(int64_t num_tasks, Task task, void* context) noexcept override {
     pool_.run(pool_.context, num_tasks, task, context);
   }
@@ -50,6 +50,13 @@ class CallerThreads : public ParallelFor {
  private:
   const rafter_parallel_for& pool_;
 };
+
+// Null where `pool` is fit to be called.
+inline const char* WhyNot(const rafter_parallel_for& pool) noexcept {
+  if (pool.run == nullptr) return "parallel_for.run: NULL";
+  if (pool.concurrency >= 1) return nullptr;
+  return "parallel_for.concurrency: is below 1, allowed: how many tasks can run at the same time";
+}
 
 // Calls run(options) with the caller's options, or the defaults.
 template <typename RunBody>
@@ -69,7 +76,7 @@ rafter_status WithOptions(const rafter_operator_options* given, const RunBody& r
   OperatorRunOptions call{nullptr, options.max_threads};
   if (options.workers != nullptr) call.threads = options.workers->pool.get();
   if (options.parallel_for == nullptr) return Report(run(call));
-  if (options.parallel_for->run == nullptr) return Invalid("parallel_for.run: NULL");
+  if (const char* why = WhyNot(*options.parallel_for)) return Invalid(why);
   CallerThreads threads(*options.parallel_for);
   call.threads = &threads;
   return Report(run(call));

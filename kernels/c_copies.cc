@@ -41,17 +41,13 @@ Result<ConcatDesc> ToConcatDesc(const rafter_concat_desc& given) {
     return Status::InvalidArgument("num_inputs: " + std::to_string(c.num_inputs) + " is too large, allowed: up to " +
                                    std::to_string(kMaxConcatInputs));
   }
-  if (c.num_inputs > 0 && c.input_bytes < sizeof(rafter_concat_input)) {
-    return Status::InvalidArgument("input_bytes: " + std::to_string(c.input_bytes) + " is too small, allowed: " +
-                                   std::to_string(sizeof(rafter_concat_input)));
-  }
   ConcatDesc desc;
   desc.axis = c.axis >= RAFTER_AXIS_N && c.axis <= RAFTER_AXIS_W ? static_cast<Axis>(c.axis) : static_cast<Axis>(255);
   desc.n = c.n, desc.c = c.c, desc.h = c.h, desc.w = c.w;
   for (size_t i = 0; i < c.num_inputs; ++i) {
-    rafter_concat_input input{};
-    std::memcpy(&input, reinterpret_cast<const unsigned char*>(c.inputs) + i * c.input_bytes, sizeof input);
-    desc.inputs.push_back({input.size, ToFormat(input.format)});
+    const Result<rafter_concat_input> input = ElementOf(c.inputs, i, c.input_bytes, "input_bytes");
+    if (!input.ok()) return input.status();
+    desc.inputs.push_back({input->size, ToFormat(input->format)});
   }
   desc.dst = ToFormat(c.dst);
   return desc;

@@ -39,6 +39,18 @@ void CopyText(const std::string& source, char* text, size_t bytes) {
   text[copied] = '\0';
 }
 
+// Memory that is named must be enough: nothing is taken from elsewhere behind the caller's back.
+Status CheckScratch(const rafter_conv& conv, const rafter_run_options& options) noexcept {
+  if (options.scratch == nullptr && options.scratch_bytes > 0) {
+    return Status(StatusCode::kInvalidArgument, "scratch: NULL, but scratch_bytes is not 0");
+  }
+  if (options.scratch != nullptr && options.scratch_bytes < conv.conv.scratch_bytes()) {
+    return Status(StatusCode::kInvalidArgument,
+                  "scratch_bytes: is too small, allowed: rafter_conv_scratch_bytes() and above");
+  }
+  return {};
+}
+
 Status Run(const rafter_conv& conv, const float* src, const rafter_packed_weights& weights,
            float* dst, const rafter_run_options& options) noexcept {
   RunOptions run;
@@ -93,7 +105,9 @@ void rafter_conv_desc_init_sized(rafter_conv_desc* desc, size_t struct_bytes,
   defaults.n = defaults.groups = 1;
   defaults.in_h = defaults.kernel_h = defaults.kernel_w = 1;
   defaults.stride_h = defaults.stride_w = defaults.dilation_h = defaults.dilation_w = 1;
-  // The caller's struct may be shorter or longer than the library's.
+  // The caller's struct may be shorter or longer than the library's. Of a size that no header has nothing is believed:
+  // the struct stays as it is.
+  if (struct_bytes > rafter::kMostStructBytes) return;
   std::memset(desc, 0, struct_bytes);
   std::memcpy(desc, &defaults, std::min(struct_bytes, sizeof defaults));
 }
@@ -177,6 +191,7 @@ rafter_status rafter_pack_weights(const rafter_conv* conv, const float* oihw, co
   if (conv == nullptr) return rafter::Invalid("conv: NULL");
   return rafter::Guarded([&]() -> rafter::Status {
     rafter::PackOptions options;
+    if (rafter::Status status = rafter::CheckFlag("flush_denormals", flush_denormals); !status.ok()) return status;
     options.flush_denormals = flush_denormals != 0;
     rafter::Result<rafter::PackedWeights> packed = conv->conv.PackWeights(oihw, bias, options);
     if (!packed.ok()) return packed.status();
@@ -196,6 +211,7 @@ rafter_status rafter_packed_weights_from_bytes(const void* data, size_t bytes,
   if (weights == nullptr) return rafter::Invalid("weights: NULL");
   *weights = nullptr;
   if (data == nullptr) return rafter::Invalid("data: NULL");
+  if (bytes > PTRDIFF_MAX) return rafter::Invalid("bytes: larger than any object");
   return rafter::Guarded([&]() -> rafter::Status {
     auto packed = rafter::PackedWeights::FromBytes({static_cast<const std::byte*>(data), bytes});
     if (!packed.ok()) return packed.status();
@@ -212,6 +228,7 @@ rafter_status rafter_worker_pool_create(int32_t threads, int32_t pin, int32_t sp
   *pool = nullptr;
   return rafter::Guarded([&]() -> rafter::Status {
     rafter::WorkerPoolOptions options;
+    if (rafter::Status status = rafter::CheckFlag("pin", pin); !status.ok()) return status;
     options.threads = threads;
     options.pin = pin != 0;
     options.spin_us = spin_us;
@@ -242,12 +259,13 @@ rafter_status rafter_conv_run(const rafter_conv* conv, const float* src,
   if (options->workers != nullptr && options->parallel_for != nullptr) {
     return rafter::Invalid("workers and parallel_for: only one of them may be set");
   }
-  if (options->parallel_for != nullptr && options->parallel_for->run == nullptr) {
-    return rafter::Invalid("parallel_for.run: NULL");
+  if (options->parallel_for != nullptr) {
+    if (const char* why = rafter::WhyNot(*options->parallel_for)) return rafter::Invalid(why);
   }
   if (options->num_residuals > 0 && options->residuals == nullptr) {
     return rafter::Invalid("residuals: NULL, but num_residuals is not 0");
   }
+  if (rafter::Status status = rafter::CheckScratch(*conv, *options); !status.ok()) return rafter::Report(status);
   return rafter::Report(rafter::Run(*conv, src, *weights, dst, *options));
 }
 
@@ -301,6 +319,7 @@ rafter_status rafter_wisdom_export(char* text, size_t bytes, size_t* needed) {
 
 rafter_status rafter_wisdom_import(const char* text, size_t bytes) {
   if (text == nullptr) return rafter::Invalid("text: NULL");
+  if (bytes > PTRDIFF_MAX) return rafter::Invalid("bytes: larger than any text");
   return rafter::Guarded([&] { return rafter::ImportWisdom({text, bytes}); });
 }
 

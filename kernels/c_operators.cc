@@ -31,7 +31,7 @@ static_assert(static_cast<int>(EltwiseKind::kChannelLinear) == RAFTER_ELTWISE_CH
 static_assert(static_cast<int>(PoolingKind::kAverage) == RAFTER_POOLING_AVERAGE);
 
 // Sizes in the first version of the header.
-constexpr size_t kEltwiseBytesV1 = sizeof(rafter_eltwise_desc), kEltwiseOpBytesV1 = sizeof(rafter_eltwise_op);
+constexpr size_t kEltwiseBytesV1 = sizeof(rafter_eltwise_desc);
 constexpr size_t kPoolingBytesV1 = sizeof(rafter_pooling_desc), kSoftmaxBytesV1 = sizeof(rafter_softmax_desc);
 
 Result<EltwiseOp> ToOp(const rafter_eltwise_op& op, size_t index, int64_t channels) {
@@ -40,6 +40,10 @@ Result<EltwiseOp> ToOp(const rafter_eltwise_op& op, size_t index, int64_t channe
     return Status::InvalidArgument(field + ".kind: " + std::to_string(op.kind) + " is unknown, allowed: 1 to 25");
   }
   EltwiseOp made = EltwiseOp::Of(static_cast<EltwiseKind>(op.kind), op.alpha, op.beta);
+  for (const auto& [name, flag] :
+       {std::pair{".one_n", op.one_n}, {".one_c", op.one_c}, {".one_h", op.one_h}, {".one_w", op.one_w}}) {
+    if (Status status = CheckFlag(field + name, flag); !status.ok()) return status;
+  }
   made.operand = {op.one_n != 0, op.one_c != 0, op.one_h != 0, op.one_w != 0,
                   ToFormat({RAFTER_NHWC, op.operand_strides}).strides};
   // Channels that are out of range are refused by the validation that follows; do not read by them.
@@ -63,14 +67,10 @@ Result<EltwiseDesc> ToDesc(const rafter_eltwise_desc* given) {
     return Status::InvalidArgument("num_ops: " + std::to_string(sized->num_ops) + " operations, allowed: 1 to " +
                                    std::to_string(kMaxEltwiseOps) + ", with ops");
   }
-  if (sized->op_bytes < kEltwiseOpBytesV1) {
-    return Status::InvalidArgument("op_bytes: " + std::to_string(sized->op_bytes) +
-                                   " is too small, allowed: sizeof(rafter_eltwise_op)");
-  }
   for (size_t i = 0; i < static_cast<size_t>(sized->num_ops); ++i) {
-    rafter_eltwise_op op{};
-    std::memcpy(&op, reinterpret_cast<const unsigned char*>(sized->ops) + i * sized->op_bytes, sizeof op);
-    Result<EltwiseOp> made = ToOp(op, i, desc.c);
+    const Result<rafter_eltwise_op> op = ElementOf(sized->ops, i, sized->op_bytes, "op_bytes");
+    if (!op.ok()) return op.status();
+    Result<EltwiseOp> made = ToOp(*op, i, desc.c);
     if (!made.ok()) return made.status();
     desc.ops.push_back(std::move(made).value());
   }
@@ -91,6 +91,8 @@ Result<PoolingDesc> ToDesc(const rafter_pooling_desc* given) {
   desc.stride = {sized->stride_h, sized->stride_w};
   desc.dilation = {sized->dilation_h, sized->dilation_w};
   desc.pad = {sized->pad_top, sized->pad_left, sized->pad_bottom, sized->pad_right};
+  if (Status status = CheckFlag("ceil_mode", sized->ceil_mode); !status.ok()) return status;
+  if (Status status = CheckFlag("count_include_pad", sized->count_include_pad); !status.ok()) return status;
   desc.ceil_mode = sized->ceil_mode != 0, desc.count_include_pad = sized->count_include_pad != 0;
   desc.src = ToFormat(sized->src), desc.dst = ToFormat(sized->dst);
   return desc;

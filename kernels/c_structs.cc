@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "kernels/conv/problem.h"
+
 namespace rafter {
 namespace {
 
@@ -23,6 +25,7 @@ std::optional<Strides> ToStrides(const rafter_strides& s) {
   return Strides{s.n, s.c, s.h, s.w};
 }
 
+// `desc` is valid as far as it goes without post-ops: its oc says how many factors there are to be read.
 Result<PostOps> ToPostOps(const rafter_conv_desc& desc) {
   if (desc.num_post_ops < 0 || desc.num_post_ops > kMaxPostOps) {
     return Status::InvalidArgument("num_post_ops: " + std::to_string(desc.num_post_ops) +
@@ -31,17 +34,12 @@ Result<PostOps> ToPostOps(const rafter_conv_desc& desc) {
   if (desc.num_post_ops > 0 && desc.post_ops == nullptr) {
     return Status(StatusCode::kInvalidArgument, "post_ops: NULL, but num_post_ops is not 0");
   }
-  if (desc.num_post_ops > 0 && desc.post_op_bytes < kPostOpBytesV1) {
-    return Status::InvalidArgument(
-        "post_op_bytes: " + std::to_string(desc.post_op_bytes) +
-        " is too small, allowed: " + std::to_string(sizeof(rafter_post_op)));
-  }
   PostOps post_ops;
   for (int32_t i = 0; i < desc.num_post_ops; ++i) {
-    rafter_post_op op{};
-    const auto* raw = reinterpret_cast<const unsigned char*>(desc.post_ops);
-    std::memcpy(&op, raw + static_cast<size_t>(i) * desc.post_op_bytes,
-                std::min(desc.post_op_bytes, sizeof op));
+    const Result<rafter_post_op> sized =
+        ElementOf(desc.post_ops, static_cast<size_t>(i), desc.post_op_bytes, "post_op_bytes");
+    if (!sized.ok()) return sized.status();
+    const rafter_post_op& op = *sized;
     if (op.kind < RAFTER_RELU || op.kind > RAFTER_CHANNEL_SCALE) {
       return Status::InvalidArgument("post_ops[" + std::to_string(i) + "].kind: " +
                                      std::to_string(op.kind) + " is unknown, allowed: 1 … 12");
@@ -50,12 +48,9 @@ Result<PostOps> ToPostOps(const rafter_conv_desc& desc) {
     converted.residual_strides = ToStrides(op.residual_strides);
     if (op.kind == RAFTER_CHANNEL_SCALE) {
       if (op.scale == nullptr) {
-        return Status(StatusCode::kInvalidArgument, "scale: NULL in a RAFTER_CHANNEL_SCALE");
+        return Status::InvalidArgument("post_ops[" + std::to_string(i) + "].scale: NULL in a RAFTER_CHANNEL_SCALE");
       }
-      // An oc that is out of range is refused by the validation that follows; do not read by it.
-      constexpr int64_t kMaxScaleValues = int64_t{1} << 32;
-      if (desc.oc > 0 && desc.oc < kMaxScaleValues)
-        converted.scale.assign(op.scale, op.scale + desc.oc);
+      converted.scale.assign(op.scale, op.scale + desc.oc);
     }
     post_ops.push_back(std::move(converted));
   }
@@ -63,6 +58,11 @@ Result<PostOps> ToPostOps(const rafter_conv_desc& desc) {
 }
 
 }  // namespace
+
+Status CheckFlag(const std::string& field, int32_t value) {
+  if (value == 0 || value == 1) return {};
+  return Status::InvalidArgument(field + ": " + std::to_string(value) + " is unknown, allowed: 0 or 1");
+}
 
 TensorFormat ToFormat(const rafter_format& format) {
   return {static_cast<Layout>(format.layout), ToStrides(format.strides)};
@@ -81,7 +81,10 @@ Result<ConvDesc> ToDesc(const rafter_conv_desc* given) {
   desc.pad = {c->pad_top, c->pad_left, c->pad_bottom, c->pad_right};
   desc.src = ToFormat(c->src);
   desc.dst = ToFormat(c->dst);
+  if (Status status = CheckFlag("bias", c->bias); !status.ok()) return status;
   desc.bias = c->bias != 0;
+  if (c->num_post_ops == 0) return desc;
+  if (const Result<ConvProblem> plain = Validate(desc); !plain.ok()) return plain.status();
   Result<PostOps> post_ops = ToPostOps(*c);
   if (!post_ops.ok()) return post_ops.status();
   desc.post_ops = std::move(post_ops).value();
@@ -93,6 +96,7 @@ Result<ConvOptions> ToOptions(const rafter_conv_options* given) {
   if (given == nullptr) return options;
   const Result<rafter_conv_options> sized = Sized(*given, kOptionsBytesV1, "options");
   if (!sized.ok()) return sized.status();
+  if (Status status = CheckFlag("strict", sized->strict); !status.ok()) return status;
   options.threads = sized->threads;
   options.accuracy = sized->strict != 0 ? Accuracy::kStrict : Accuracy::kDefault;
   if (sized->algorithm != nullptr) options.algorithm = sized->algorithm;

@@ -14,7 +14,8 @@
 //
 // Structs that may grow begin with struct_bytes: set it to their size (rafter_conv_desc_init does).
 // A library accepts shorter structs of older headers, and longer ones as long as what it does not
-// know is zero.
+// know is zero (up to 4,096 bytes: more is a field that was never set). So it does with elements of
+// arrays. Flags are 0 or 1; any other value is refused.
 #ifndef RAFTER_RAFTER_C_H_
 #define RAFTER_RAFTER_C_H_
 
