@@ -27,9 +27,9 @@ std::vector<std::string> AvailableBaselines() {
 
 Result<std::unique_ptr<Baseline>> MakeBaseline(std::string_view name, Isa isa) {
   if (name == "onednn") return MakeOneDnnBaseline(isa);
-  if (name == "self") return MakeSelfBaseline();
+  if (const std::optional<double> slowdown = SelfSlowdown(name)) return MakeSelfBaseline(*slowdown);
   return Status::InvalidArgument("baseline: '" + std::string(name) +
-                                 "' is unknown; allowed: onednn, self");
+                                 "' is unknown; allowed: onednn, self, self:FACTOR with a factor of 1 to 100");
 }
 
 }  // namespace rafter::bench

@@ -3,6 +3,7 @@
 #ifndef RAFTER_BENCH_BASELINE_H_
 #define RAFTER_BENCH_BASELINE_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,6 +35,7 @@ struct BaselineRequest {
   const float* src = nullptr;   // in the case's layout; used in place where the library agrees
   float* dst = nullptr;
   std::vector<const float*> residuals;  // in dst's layout, one per kResidualAdd
+  const std::function<void()>* ours = nullptr;  // one call of ours: what "self" runs again
 };
 
 // A prepared convolution of the other library: weights packed, buffers filled.
@@ -72,6 +74,8 @@ class Baseline {
   virtual const std::string& version() const noexcept = 0;  // "3.12.1", of the loaded library
   // Too old for any claim about speed; the table says so.
   virtual bool too_old() const noexcept = 0;
+  // Runs the calls of ours again, on the same memory: has the case's layout only.
+  virtual bool is_self() const noexcept { return false; }
   virtual Result<std::unique_ptr<BaselineRun>> Prepare(const BaselineRequest& request) = 0;
   // kUnsupported for operators that the library does not have.
   virtual Result<std::unique_ptr<BaselineRun>> PrepareOp(const OpRequest& request) {

@@ -1,6 +1,8 @@
 // bench/baseline_self.cc: see baseline_self.h.
 #include "bench/baseline_self.h"
 
+#include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "bench/tensor_buffer.h"
@@ -13,8 +15,9 @@ namespace {
 
 class SelfRun : public BaselineRun {
  public:
-  SelfRun(const BaselineRequest& request, Conv conv, PackedWeights packed, double create_us)
+  SelfRun(const BaselineRequest& request, double slowdown, Conv conv, PackedWeights packed, double create_us)
       : request_(request),
+        slowdown_(slowdown),
         conv_(std::move(conv)),
         packed_(std::move(packed)),
         scratch_((conv_.scratch_bytes() + sizeof(float) - 1) / sizeof(float)),
@@ -26,11 +29,12 @@ class SelfRun : public BaselineRun {
   const std::string& layout() const noexcept override { return layout_; }
   double create_us() const noexcept override { return create_us_; }
   void Run() noexcept override {
-    RunOptions options;
-    options.scratch = std::as_writable_bytes(scratch_.span());
-    options.residuals = request_.residuals;
-    Status status = conv_.Run(request_.src, packed_, request_.dst, options);
-    if (!status.ok()) status_ = std::move(status);
+    if (!(slowdown_ > 1)) return RunOnce();
+    const int64_t start = roofline::NowNs();
+    RunOnce();
+    const int64_t end = start + std::llround(static_cast<double>(roofline::NowNs() - start) * slowdown_);
+    while (roofline::NowNs() < end) {
+    }
   }
   Status status() const override { return status_; }
 
@@ -61,7 +65,18 @@ class SelfRun : public BaselineRun {
   }
 
  private:
+  // Other weights at another place in memory would differ by up to 1.5 %, steadily: the same calls where there are any.
+  void RunOnce() noexcept {
+    if (request_.ours != nullptr) return (*request_.ours)();
+    RunOptions options;
+    options.scratch = std::as_writable_bytes(scratch_.span());
+    options.residuals = request_.residuals;
+    Status status = conv_.Run(request_.src, packed_, request_.dst, options);
+    if (!status.ok()) status_ = std::move(status);
+  }
+
   BaselineRequest request_;
+  double slowdown_;
   Conv conv_;
   PackedWeights packed_;
   TensorBuffer scratch_;
@@ -72,9 +87,11 @@ class SelfRun : public BaselineRun {
 
 class SelfBaseline : public Baseline {
  public:
+  explicit SelfBaseline(double slowdown) : slowdown_(slowdown) {}
   const std::string& name() const noexcept override { return name_; }
   const std::string& version() const noexcept override { return version_; }
   bool too_old() const noexcept override { return false; }
+  bool is_self() const noexcept override { return true; }
 
   Result<std::unique_ptr<BaselineRun>> Prepare(const BaselineRequest& request) override {
     if (request.layout != BaselineLayout::kSame) return Status::Unsupported("only its own layout");
@@ -87,16 +104,30 @@ class SelfBaseline : public Baseline {
     Result<PackedWeights> packed = conv->PackWeights(request.oihw, request.bias);
     if (!packed.ok()) return packed.status();
     return std::unique_ptr<BaselineRun>(
-        std::make_unique<SelfRun>(request, std::move(conv).value(), std::move(packed).value(), create_us));
+        std::make_unique<SelfRun>(request, slowdown_, std::move(conv).value(), std::move(packed).value(), create_us));
   }
 
  private:
+  double slowdown_;
   std::string name_ = "rafter";
   std::string version_ = Version();
 };
 
 }  // namespace
 
-std::unique_ptr<Baseline> MakeSelfBaseline() { return std::make_unique<SelfBaseline>(); }
+std::unique_ptr<Baseline> MakeSelfBaseline(double slowdown) { return std::make_unique<SelfBaseline>(slowdown); }
+
+std::optional<double> SelfSlowdown(std::string_view name) {
+  constexpr std::string_view kSelf = "self";
+  if (!name.starts_with(kSelf)) return std::nullopt;
+  name.remove_prefix(kSelf.size());
+  if (name.empty()) return 1;
+  if (name.front() != ':') return std::nullopt;
+  double factor = 0;
+  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), factor);
+  constexpr double kMost = 100;
+  const bool whole = error == std::errc() && end == name.data() + name.size();
+  return whole && factor >= 1 && factor <= kMost ? std::optional(factor) : std::nullopt;
+}
 
 }  // namespace rafter::bench

@@ -64,6 +64,7 @@ struct CaseResult {
   double peak_gflops = 0;  // that the bound was computed with; 0 = unknown
   bool disturbed = false;  // that is the day's peak, since the probes beside the case fell short
   double core_share = 1;   // see bounds.h: below 1 others used the cores
+  double roof_share = 0;   // see bounds.h: what the bound counts on of the binding roof's best; 0 = not probed
   std::optional<OwnWork> own;
   double efficiency = 0;  // bound_us / median, with `own` its bound_us / median
   // bound (with `own` its bound) + the sum of the losses: what the plan knows it needs, and what others took of the
@@ -78,6 +79,14 @@ struct CaseResult {
   std::string vs_error;  // why the comparison is missing or partial; the case itself is fine
   std::string error;     // the case failed or is unfinished: nothing but the description is valid
 };
+
+// What reports show as the bound: that of the algorithm that ran. The direct sum's stands beside it.
+inline double ShownBoundUs(const CaseResult& result) noexcept {
+  return result.own && result.own->bound_us > 0 ? result.own->bound_us : result.bound_us;
+}
+inline const std::string& ShownBinding(const CaseResult& result) noexcept {
+  return result.own && result.own->bound_us > 0 ? result.own->binding : result.binding;
+}
 
 // GFLOP/s of convolutions, GB/s of memory-bound operators.
 inline double MainFigure(const CaseResult& result) noexcept {

@@ -146,6 +146,10 @@ class Measurement {
     duel.seed = options_.seed;
     duel.least_noise_floor = options_.least_noise_floor;
     if (bounds_ != nullptr) bounds_->BeginCase(conv_->isa(), options_.threads);
+    // Probes run on OpenMP's team, which would keep spinning beside a pool of other threads.
+    if (bounds_ != nullptr && (options_.pool == nullptr || options_.threads == 1)) {
+      duel.sampling.share = bounds_->ProbeFor(cost_, conv_->work(), conv_->isa(), options_.threads, options_.mode);
+    }
     const Work ours = [this] { RunOnce(); };
     std::vector<Memory> memory = MemoryOf(tensors_);
     memory.push_back(std::as_bytes(scratch_.span()));
@@ -181,7 +185,7 @@ class Measurement {
                      0, {}};
     }
     if (bounds_ == nullptr) return {};
-    BoundResult bound = bounds_->EndCase(cost_, own, conv_->isa(), options_.threads, median, options_.mode);
+    BoundResult bound = bounds_->EndCase(cost_, own, conv_->isa(), options_.threads, result_.time, options_.mode);
     if (own.transforms) {
       result_.own->bound_us = bound.own_bound_us;
       result_.own->binding = bound.own_binding;
@@ -190,8 +194,9 @@ class Measurement {
     result_.binding = std::move(bound.binding);
     result_.peak_gflops = bound.peak_gflops;
     result_.disturbed = bound.disturbed;
-    result_.efficiency = (result_.own ? result_.own->bound_us : result_.bound_us) / median;
+    result_.efficiency = ShownBoundUs(result_) / median;
     result_.core_share = bound.core_share;
+    result_.roof_share = bound.roof_share;
     PlanModel model = ModelPlan({&problem_, conv_->algorithm(), conv_->isa(), options_.threads, options_.accuracy,
                                  options_.mode}, bound);
     result_.model_us = model.model_us;
@@ -266,16 +271,27 @@ CaseResult CaseRunner::Run(const SuiteCase& suite_case) noexcept {
   return result;
 }
 
-double CaseRunner::EstimateUs(const SuiteCase& suite_case) const noexcept {
-  if (!suite_case.status.ok()) return 0;
-  if (suite_case.op) return EstimateOpUs(options_, *suite_case.op);
+double CaseRunner::CallUs(const SuiteCase& suite_case) const noexcept {
+  if (!suite_case.status.ok() || suite_case.op) return 0;
   try {
     const Result<ConvCost> cost = CostOf(suite_case.descriptor.desc);
     if (!cost.ok()) return 0;
     const MachineModel& machine = CurrentMachineModel();
     const double peak = machine.PeakFlopsPerUs(EffectiveIsa()) * options_.threads;
     const double dram = machine.dram_bytes_per_cycle * machine.clock_ghz * 1e3;
-    const double call_us = std::max(cost->flops_valid / std::max(peak, 1.0), cost->bytes / dram);
+    return std::max(cost->flops_valid / std::max(peak, 1.0), cost->bytes / dram);
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+double CaseRunner::EstimateUs(const SuiteCase& suite_case) const noexcept {
+  if (!suite_case.status.ok()) return 0;
+  if (suite_case.op) return EstimateOpUs(options_, *suite_case.op);
+  try {
+    const Result<ConvCost> cost = CostOf(suite_case.descriptor.desc);
+    if (!cost.ok()) return 0;
+    const double call_us = CallUs(suite_case);
     // About 40 rounds of one warm and one timed batch per contender; 3 rounds at least.
     const double contenders = baseline_ != nullptr ? 3 : 1;
     const double round_us = contenders * (std::max(call_us * 1.2, 50.0) + call_us * 1.2);

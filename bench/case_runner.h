@@ -48,6 +48,9 @@ class CaseRunner {
   // Never throws; everything that goes wrong is in the result's `error` or `vs_error`.
   CaseResult Run(const SuiteCase& suite_case) noexcept;
 
+  // Least time of one call, from FLOPs and bytes; 0 where it is not known (operators, malformed cases).
+  double CallUs(const SuiteCase& suite_case) const noexcept;
+
   // Time that Run will need, for an ETA: grows with the predicted time of the case.
   double EstimateUs(const SuiteCase& suite_case) const noexcept;
 

@@ -45,10 +45,11 @@ Status RunAndVerify(const ContestSetup& setup, BaselineRun& run) {
       .status();
 }
 
-std::vector<Entrant> PrepareEntrants(const ContestSetup& setup, CaseResult& result) {
+std::vector<Entrant> PrepareEntrants(const ContestSetup& setup, const Work& ours, CaseResult& result) {
   std::vector<Entrant> entrants;
   for (BaselineLayout layout :
        {BaselineLayout::kSame, BaselineLayout::kAny, BaselineLayout::kNchw16c}) {
+    if (setup.baseline->is_self() && layout != BaselineLayout::kSame) continue;
     if (layout == BaselineLayout::kNchw16c && setup.problem->desc.src.layout == Layout::kNchw16c) {
       continue;  // that is kSame
     }
@@ -61,6 +62,7 @@ std::vector<Entrant> PrepareEntrants(const ContestSetup& setup, CaseResult& resu
     request.src = setup.tensors->src.data();
     request.dst = setup.tensors->dst.data();
     request.residuals = setup.tensors->residual_pointers();
+    request.ours = &ours;
     Result<std::unique_ptr<BaselineRun>> run = setup.baseline->Prepare(request);
     // Its plain loops take seconds per call and are never its best.
     if (run.ok() && layout != BaselineLayout::kSame &&
@@ -84,6 +86,7 @@ std::vector<Entrant> PrepareEntrants(const ContestSetup& setup, CaseResult& resu
 
 // What must be flushed before a call of the baseline.
 Work FlushForEntrant(const ContestSetup& setup, const BaselineRun& run) {
+  if (setup.baseline->is_self()) return FlushFor(setup.mode, setup.our_weights, setup.our_memory);
   std::vector<Memory> weights, rest = MemoryOf(*setup.tensors);
   run.AppendMemory(true, weights);
   run.AppendMemory(false, rest);
@@ -147,7 +150,7 @@ std::vector<Memory> MemoryOf(const CaseTensors& tensors) {
 
 void RunContest(const ContestSetup& setup, const Work& ours, Stopwatch& watch,
                 const DuelOptions& options, CaseResult& result) {
-  std::vector<Entrant> entrants = PrepareEntrants(setup, result);
+  std::vector<Entrant> entrants = PrepareEntrants(setup, ours, result);
   DropSlowEntrants(entrants, setup, watch, options);
   std::vector<Work> contenders = {ours};
   DuelOptions duel_options = options;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "bench/printable.h"
@@ -62,6 +63,7 @@ class Parser {
   bool has_d_ = false, has_h_ = false, has_w_ = false;
   size_t offset_of_d_ = std::string::npos, offset_of_h_ = std::string::npos,
          offset_of_w_ = std::string::npos;
+  std::set<std::string_view> seen_;  // keys
   Failure failure_;
 };
 
@@ -136,13 +138,14 @@ bool Parser::ScanField(std::string_view key) {
   errno = 0;
   const long long value = std::strtoll(number, &end, 10);
   if (end == number) return Fail(pos_ + key.size(), "no value after " + Quoted(key));
+  if (!seen_.insert(key).second) return Fail(start, Quoted(key) + " is there twice; allowed: each field once");
   pos_ = static_cast<size_t>(end - text_.c_str());
   if (errno == ERANGE) {
     return Fail(start + key.size(),
                 Quoted(std::string_view(number, static_cast<size_t>(end - number))) + " is beyond int64; allowed for " +
                     Quoted(key) + ": up to 9223372036854775807");
   }
-  if (value < 0) return Fail(start + key.size(), Quoted(key) + " must be positive");
+  if (value < 0) return Fail(start + key.size(), Quoted(key) + " must not be negative");
   const bool is_stride = key[0] == 's';
   if (value == 0 && (key == "g" || is_stride)) {
     return Fail(start + key.size(), Quoted(key) + " must be at least 1");
@@ -200,7 +203,7 @@ bool Parser::DerivePadEnd(char letter, ProblemAxis& axis) {
   const Int128 pad_end = (Int128{axis.out} - 1) * axis.stride - axis.in + Extent(axis) - axis.pad;
   if (!FitsInt64(pad_end)) {
     return Fail(AxisOffset(letter),
-                std::string("the right padding of axis '") + letter + "' would exceed int64");
+                std::string("the ") + PadEndName(letter) + " padding would exceed int64");
   }
   axis.pad_end = static_cast<int64_t>(pad_end);
   return true;

@@ -77,6 +77,9 @@ std::string PrintDescriptor(const ConvDesc& desc, DescriptorForm form, std::stri
 // PrintDescriptor of everything a parsed descriptor holds; 1-D problems print w only.
 std::string PrintDescriptor(const Descriptor& descriptor, DescriptorForm form);
 
+// Where the padding at the end of an axis lies: "back" (d), "bottom" (h), "right" (w).
+const char* PadEndName(char letter) noexcept;
+
 }  // namespace rafter::bench
 
 #endif  // RAFTER_BENCH_DESCRIPTOR_H_

@@ -12,11 +12,11 @@ Status CheckAxis(char letter, const ProblemAxis& axis) {
   if (axis.pad < 0) {
     return Status::InvalidArgument(std::string("p") + letter + " = " + std::to_string(axis.pad) +
                                    " follows from o" + letter + " = " + std::to_string(axis.out) +
-                                   "; the left padding must be >= 0");
+                                   "; paddings must be >= 0");
   }
   if (axis.pad_end <= -axis.stride) {
     return Status::InvalidArgument(std::string("o") + letter + " = " + std::to_string(axis.out) +
-                                   " is too small: the right padding would be " +
+                                   " is too small: the " + PadEndName(letter) + " padding would be " +
                                    std::to_string(axis.pad_end) + ", allowed is > -s" + letter +
                                    " = " + std::to_string(-axis.stride));
   }
@@ -95,6 +95,8 @@ std::string Print(const ConvDesc& desc, DescriptorForm form, std::string_view na
 }
 
 }  // namespace
+
+const char* PadEndName(char letter) noexcept { return letter == 'd' ? "back" : letter == 'h' ? "bottom" : "right"; }
 
 Result<ConvDesc> ToConvDesc(const Problem& problem) {
   for (Status status : {CheckChannels("ic", problem.ic, problem.groups),

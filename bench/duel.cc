@@ -9,13 +9,14 @@
 namespace rafter::bench {
 namespace {
 
-constexpr double kSameBand = 0.01;    // differences below 1 % are of no interest
-constexpr double kWidestBand = 0.02;  // and above 2 % nobody calls them equal, however noisy the machine
 // The same plan with its weights at another place in memory differs from itself by up to this, steadily (200
-// comparisons of rafter with itself): no interval over rounds shows it, and nothing smaller is claimed.
+// comparisons of rafter with itself): no interval over rounds shows it. So nothing smaller is claimed, and what lies
+// within is the same.
 constexpr double kPlacement = 0.015;
+constexpr double kWidestBand = 0.02;  // above 2 % nobody calls them equal, however noisy the machine
 constexpr size_t kNullInterval = 10;  // every tenth round times contender 0 twice
-constexpr size_t kLeastRounds = 3;
+// Fewer say nothing about their spread: two or three pairs were seen to make a floor of 10 %.
+constexpr size_t kLeastNullPairs = 10;
 
 struct Batch {
   size_t contender = 0;
@@ -34,6 +35,8 @@ class Rounds {
 
   void RunOne() {
     PrepareOrder();
+    // Once per round, before whoever is first: what the probe does to the caches must not be one contender's lot.
+    const MachineShare share = options_.sampling.share ? options_.sampling.share() : MachineShare{};
     for (const Batch& batch : order_) {
       const Work& work = contenders_[batch.contender];
       if (!options_.before.empty()) {
@@ -42,6 +45,7 @@ class Rounds {
         work();
       }
       samples_.push_back(TimeBatch(watch_, work, inner_[batch.contender]));
+      samples_.back().share = share;
       batches_.push_back(batch);
     }
     round_ends_.push_back(samples_.size());
@@ -126,7 +130,7 @@ bool Rounds::PreciseEnough() const {
 // How far contender 0 seems to differ from itself, scaled to as many pairs as the comparison has.
 double NoiseFloor(const Rounds& rounds, uint64_t seed) {
   const std::vector<double> null_ratios = rounds.LogRatios(0, true);
-  if (null_ratios.empty()) return 0;
+  if (null_ratios.size() < kLeastNullPairs) return 0;
   const Interval interval = BootstrapMedianInterval(null_ratios, 1000, seed);
   const double worst = std::max(std::abs(interval.low), std::abs(interval.high));
   const double share =
@@ -151,7 +155,7 @@ const char* VerdictName(Verdict verdict) noexcept {
 }
 
 Verdict Judge(double ci_low, double ci_high, double noise_floor) noexcept {
-  const double band = 1 + std::min(std::max(kSameBand, noise_floor), kWidestBand);
+  const double band = 1 + std::min(std::max(kPlacement, noise_floor), kWidestBand);
   if (ci_low >= 1 / band && ci_high <= band) return Verdict::kSame;
   const double least = 1 + std::max(noise_floor, kPlacement);
   if (ci_low > least) return Verdict::kFaster;
@@ -182,7 +186,8 @@ DuelResult RunDuel(Stopwatch& watch, std::span<const Work> contenders, const Due
   };
   while (!stopped() && rounds.count() < static_cast<size_t>(sampling.max_samples)) {
     rounds.RunOne();
-    if (rounds.count() >= kLeastRounds && watch.NowUs() - start >= sampling.budget_us) break;
+    const double elapsed = watch.NowUs() - start;
+    if (elapsed >= sampling.budget_us && rounds.count() >= LeastSamples(elapsed, sampling.budget_us)) break;
     const bool look =
         rounds.count() >= static_cast<size_t>(sampling.min_samples) && rounds.count() % 10 == 0;
     if (!look) continue;

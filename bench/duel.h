@@ -32,8 +32,8 @@ struct Comparison {
 // From the logarithms of the pairs' ratios. `noise_floor` is a relative difference (0.002 = 0.2 %).
 Comparison Compare(std::span<const double> log_ratios, double noise_floor, uint64_t seed = 1);
 
-// SAME: the interval lies within ±max(1 %, floor), which is never taken wider than 2 %. FASTER, SLOWER: it lies beyond
-// the floor on that side, and beyond 1.5 %.
+// SAME: the interval lies within ±max(1.5 %, floor), which is never taken wider than 2 %. FASTER, SLOWER: it lies
+// beyond the floor on that side, and beyond 1.5 %.
 Verdict Judge(double ci_low, double ci_high, double noise_floor) noexcept;
 
 struct DuelOptions {

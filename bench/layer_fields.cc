@@ -4,6 +4,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "bench/printable.h"
+
 namespace rafter::bench {
 namespace {
 
@@ -77,16 +79,6 @@ double Elements(const Shape& shape) {
   double elements = 1;
   for (const int64_t size : shape) elements *= static_cast<double>(size);
   return elements;
-}
-
-std::vector<std::string_view> SplitText(std::string_view text, char separator) {
-  std::vector<std::string_view> pieces;
-  for (;;) {
-    const size_t end = text.find(separator);
-    pieces.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return pieces;
-    text.remove_prefix(end + 1);
-  }
 }
 
 Status Wrong(std::string_view allowed) { return Status::InvalidArgument("allowed: " + std::string(allowed)); }

@@ -42,7 +42,6 @@ std::optional<int64_t> ReadNumber(std::string_view text);
 // Numbers of at least `least`, separated; at most 8. Nothing when malformed.
 std::optional<Shape> ReadShape(std::string_view text, char separator, int64_t least);
 double Elements(const Shape& shape);
-std::vector<std::string_view> SplitText(std::string_view text, char separator);
 
 // kInvalidArgument: "allowed: …".
 Status Wrong(std::string_view allowed);

@@ -7,6 +7,7 @@
 
 #include "bench/descriptor.h"
 #include "bench/layer_fields.h"
+#include "bench/printable.h"
 #include "kernels/cost/conv_cost.h"
 #include "kernels/sizes.h"
 #include "rafter/cost.h"
@@ -222,7 +223,9 @@ Result<LayerSizes> Compute(std::string_view kind, std::string_view rest) {
   }
   const bool pool = kind == "maxpool" || kind == "avgpool";
   if (kind != "fc" && kind != "lstm" && kind != "deconv" && !pool) {
-    return Wrong("conv deconv fc matmul lstm maxpool avgpool concat pad copy add mul, and the names of post-ops");
+    return Status::InvalidArgument("'" + Printable(kind) +
+                                   "' is no kind of layer; allowed: conv deconv fc matmul lstm maxpool avgpool concat "
+                                   "pad copy add mul, and the names of post-ops (rafter list)");
   }
   Result<Fields> fields = Fields::Parse(rest);
   if (!fields.ok()) return fields.status();
@@ -249,7 +252,7 @@ Result<LayerSizes> SizesOf(std::string_view layer) {
   const std::string kind(bare ? "conv" : layer.substr(0, colon));
   Result<LayerSizes> sizes = Compute(kind, bare ? layer : layer.substr(colon + 1));
   if (!sizes.ok()) {
-    return Status::InvalidArgument("layer: '" + std::string(layer) + "': " + std::string(sizes.status().message()));
+    return Status::InvalidArgument("layer: '" + Printable(layer) + "': " + std::string(sizes.status().message()));
   }
   sizes->kind = kind;
   sizes->text = std::string(layer);

@@ -113,6 +113,14 @@ std::vector<CaseResult> Interleave(std::span<const NamedReport> parts) {
 
 }  // namespace
 
+std::string DoubledCase(const Report& report) {
+  std::set<std::string> keys;
+  for (const CaseResult& result : report.cases) {
+    if (!keys.insert(CaseKey(result)).second) return result.name.empty() ? result.descriptor : result.name;
+  }
+  return {};
+}
+
 std::string CaseKey(const CaseResult& result) {
   return fmt::format("{}|{}|{}|{}|{}", result.descriptor, result.layout, result.threads, result.mode, result.post_ops);
 }

@@ -14,6 +14,9 @@ namespace rafter::bench {
 // What identifies a case across reports: descriptor, layout, threads, mode and post-ops.
 std::string CaseKey(const CaseResult& result);
 
+// Name or descriptor of a case that is there twice; empty when each is there once.
+std::string DoubledCase(const Report& report);
+
 // What differs between the environments of two runs and makes their times differ, one line each: "processor: A
 // against B". Empty: comparable. `same_build` also compares versions and compilers.
 std::vector<std::string> EnvironmentDifferences(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b,

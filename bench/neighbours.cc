@@ -17,6 +17,8 @@ namespace rafter::bench {
 namespace {
 
 constexpr double kShortestSeconds = 0.05;
+// Two readings of two CPUs may each be off by a part of a tick: so much is seen on a machine at rest.
+constexpr double kTickSeconds = 0.015;
 
 double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
@@ -57,7 +59,8 @@ CpuTimes ReadCpuTimes() {
 double BusyCpusBetween(const CpuTimes& before, const CpuTimes& after) noexcept {
   const double wall = after.wall - before.wall;
   if (before.busy < 0 || after.busy < 0 || wall < kShortestSeconds) return -1;
-  return std::max(0.0, ((after.busy - before.busy) - (after.own - before.own)) / wall);
+  const double others = (after.busy - before.busy) - (after.own - before.own);
+  return std::max(0.0, (others - kTickSeconds) / wall);
 }
 
 }  // namespace rafter::bench

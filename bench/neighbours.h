@@ -21,8 +21,8 @@ struct CpuTimes {
 
 CpuTimes ReadCpuTimes();
 
-// CPUs that other programs kept busy between two readings, on average; never negative. -1 where it cannot be known:
-// nothing readable, or less than 50 ms apart (the system counts in steps of 10 ms).
+// CPUs that other programs kept busy between two readings, on average, less what rounding may pretend (the system
+// counts in steps of 10 ms); never negative. -1 where it cannot be known: nothing readable, or less than 50 ms apart.
 double BusyCpusBetween(const CpuTimes& before, const CpuTimes& after) noexcept;
 
 // The sum of busy ticks of the allowed CPUs in the text of /proc/stat; -1 when there are none. Waiting for devices and

@@ -15,17 +15,18 @@ namespace {
 constexpr std::string_view kKinds[] = {"eltwise", "binary", "pool", "concat", "pad", "reorder", "softmax", "scratch"};
 
 std::vector<std::string> Split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (;;) {
-    const size_t end = text.find(separator);
-    parts.emplace_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
+  const std::vector<std::string_view> pieces = SplitText(text, separator);
+  return {pieces.begin(), pieces.end()};
 }
 
 Status Wrong(const std::string& part, const std::string& allowed) {
   return Status::InvalidArgument("'" + Printable(part) + "' is not understood, allowed: " + allowed);
+}
+
+std::string JoinParts(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ":") + part;
+  return text;
 }
 
 Result<int64_t> ParseCount(const std::string& text) {
@@ -86,11 +87,12 @@ Result<EltwiseOp> ParseEltwiseOp(const std::string& text) {
 
 Result<OpCase> ParseEltwise(const std::vector<std::string>& parts, bool binary) {
   const char* form = binary ? "binary:OP:SHAPE[:SHAPE]" : "eltwise:OP[+OP…]:SHAPE[:inplace]";
-  if (parts.size() < 3 || parts.size() > 4) return Wrong(parts[0], form);
+  if (parts.size() < 3 || parts.size() > 4) return Wrong(JoinParts(parts), form);
   EltwiseDesc desc;
   for (const std::string& text : Split(parts[1], '+')) {
     Result<EltwiseOp> op = ParseEltwiseOp(text);
     if (!op.ok()) return op.status();
+    if (binary && op->kind < EltwiseKind::kAdd) return Wrong(text, "add, sub, mul, div, min, max; others as eltwise:");
     desc.ops.push_back(std::move(op).value());
   }
   const Result<Shape> shape = ParseShape(parts[2]);
@@ -116,40 +118,44 @@ Result<OpCase> ParseEltwise(const std::vector<std::string>& parts, bool binary) 
 }
 
 // "k3s2p1", "k3x1s2x1p1x0ceil".
-Status ParseWindow(std::string text, PoolingDesc& desc) {
-  const auto ends_in = [&](std::string_view word) {
-    if (!text.ends_with(word)) return false;
+Status ParseWindow(const std::string& window, PoolingDesc& desc) {
+  std::string text = window;
+  const auto takes = [&](std::string_view word, bool& flag) {
+    if (flag || !text.ends_with(word)) return false;
     text.erase(text.size() - word.size());
-    return true;
+    return flag = true;
   };
-  desc.count_include_pad = ends_in("cip");
-  desc.ceil_mode = ends_in("ceil");
+  while (takes("cip", desc.count_include_pad) || takes("ceil", desc.ceil_mode)) {
+  }
   if (text == "global") {
     desc.kernel = desc.in;
     return {};
   }
-  constexpr const char* kAllowed = "a window such as k3s2p1 or k3x1s2x1p1x0d1x1, then ceil, cip; or global";
-  bool any = false;
+  constexpr const char* kAllowed =
+      "a window such as k3s2p1 or k3x1s2x1p1x0d1x1 (kernel, stride, padding, dilation, each once), or global; behind "
+      "it ceil (round sizes up), cip (averages count the padding), or both";
+  std::string seen;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find_first_of("kspd", at + 1), text.size());
     Result<std::vector<int64_t>> sizes = ParseCounts(text.substr(at + 1, end - at - 1));
-    if (!sizes.ok() || sizes->size() > 2) return Wrong(text, kAllowed);
+    if (!sizes.ok() || sizes->size() > 2 || seen.find(text[at]) != std::string::npos) return Wrong(window, kAllowed);
+    seen += text[at];
     const Size2 size{(*sizes)[0], sizes->back()};
     switch (text[at]) {
-      case 'k': desc.kernel = size, any = true; break;
+      case 'k': desc.kernel = size; break;
       case 's': desc.stride = size; break;
       case 'd': desc.dilation = size; break;
       case 'p': desc.pad = {size.h, size.w, size.h, size.w}; break;
-      default: return Wrong(text, kAllowed);
+      default: return Wrong(window, kAllowed);
     }
     at = end;
   }
-  return any ? Status() : Wrong(text, kAllowed);
+  return seen.find('k') != std::string::npos ? Status() : Wrong(window, kAllowed);
 }
 
 Result<OpCase> ParsePool(const std::vector<std::string>& parts) {
   if (parts.size() != 4 || (parts[1] != "max" && parts[1] != "avg")) {
-    return Wrong(parts.size() > 1 ? parts[1] : parts[0], "pool:max|avg:WINDOW:SHAPE");
+    return Wrong(JoinParts(parts), "pool:max|avg:WINDOW:SHAPE, e.g. pool:max:k3s2p1:1x64x112x112");
   }
   const Result<Shape> shape = ParseShape(parts[3]);
   if (!shape.ok()) return shape.status();
@@ -165,7 +171,7 @@ Result<OpCase> ParsePool(const std::vector<std::string>& parts) {
 Result<OpCase> ParseConcat(const std::vector<std::string>& parts) {
   constexpr std::string_view kAxes = "nchw";
   if (parts.size() != 3 || parts[1].size() != 1 || kAxes.find(parts[1]) == std::string_view::npos) {
-    return Wrong(parts.size() > 1 ? parts[1] : parts[0], "concat:n|c|h|w:SHAPE+SHAPE…");
+    return Wrong(JoinParts(parts), "concat:n|c|h|w:SHAPE+SHAPE…");
   }
   const size_t axis = kAxes.find(parts[1]);
   ConcatDesc desc;
@@ -190,7 +196,7 @@ Result<OpCase> ParseConcat(const std::vector<std::string>& parts) {
 }
 
 Result<OpCase> ParsePad(const std::vector<std::string>& parts) {
-  if (parts.size() != 4) return Wrong(parts[0], "pad:constant|edge|reflect:pT[xLxBxR]:SHAPE");
+  if (parts.size() != 4) return Wrong(JoinParts(parts), "pad:constant|edge|reflect:pT[xLxBxR]:SHAPE");
   PadDesc desc;
   bool known = false;
   for (const PadMode mode : {PadMode::kConstant, PadMode::kEdge, PadMode::kReflect}) {
@@ -224,7 +230,7 @@ Result<Layout> LayoutOf(std::string text) {
 
 Result<OpCase> ParseReorder(const std::vector<std::string>& parts) {
   const std::vector<std::string> layouts = Split(parts.size() > 1 ? parts[1] : std::string(), '-');
-  if (parts.size() != 3 || layouts.size() != 2) return Wrong(parts[0], "reorder:LAYOUT-LAYOUT:SHAPE");
+  if (parts.size() != 3 || layouts.size() != 2) return Wrong(JoinParts(parts), "reorder:LAYOUT-LAYOUT:SHAPE");
   ReorderDesc desc;
   for (int side = 0; side < 2; ++side) {
     const Result<Layout> layout = LayoutOf(layouts[static_cast<size_t>(side)]);
@@ -240,7 +246,7 @@ Result<OpCase> ParseReorder(const std::vector<std::string>& parts) {
 }
 
 Result<OpCase> ParseSoftmax(const std::vector<std::string>& parts) {
-  if (parts.size() != 2) return Wrong(parts[0], "softmax:SHAPE");
+  if (parts.size() != 2) return Wrong(JoinParts(parts), "softmax:SHAPE");
   const Result<Shape> shape = ParseShape(parts[1]);
   if (!shape.ok()) return shape.status();
   SoftmaxDesc desc;
@@ -269,7 +275,7 @@ Result<OpCase> ParseScratch(const std::vector<std::string>& parts) {
 
 bool LooksLikeOp(std::string_view text) noexcept {
   const std::string_view name = text.substr(0, text.find(':'));
-  return name.size() < text.size() && std::find(std::begin(kKinds), std::end(kKinds), name) != std::end(kKinds);
+  return std::find(std::begin(kKinds), std::end(kKinds), name) != std::end(kKinds);
 }
 
 Result<OpCase> ParseOp(std::string_view text) {

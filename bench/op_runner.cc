@@ -48,8 +48,9 @@ void FillVersus(const Baseline& baseline, const BaselineRun& run, const DuelResu
 }
 
 Status TimeIt(const CaseOptions& options, Baseline* baseline, const OpCase& op, OpWork& work, Stopwatch& watch,
-              CaseResult& result) {
+              const ShareProbe& share, CaseResult& result) {
   DuelOptions duel;
+  duel.sampling.share = share;
   duel.sampling.budget_us = options.budget_us;
   duel.sampling.stop = options.stop;
   duel.seed = options.seed;
@@ -121,19 +122,25 @@ Status RunOpCase(const CaseOptions& options, Bounds* bounds, Baseline* baseline,
   result.max_error = verified->max_error;
 
   if (bounds != nullptr) bounds->BeginCase(work.isa(), options.threads);
-  if (Status status = TimeIt(options, baseline, op, work, *watch, result); !status.ok()) return status;
+  const PassBytes bytes = {traffic.load_bytes, traffic.store_bytes, traffic.in_place};
+  ShareProbe share;
+  if (bounds != nullptr && (options.pool == nullptr || options.threads == 1) &&
+      !std::holds_alternative<ScratchDesc>(op.desc)) {
+    share = bounds->ProbeForPass(bytes, work.isa(), options.threads);
+  }
+  if (Status status = TimeIt(options, baseline, op, work, *watch, share, result); !status.ok()) return status;
   if (stopped()) return Status(StatusCode::kInternal, kInterrupted);
   const double median = result.time.median;
   if (!(median > 0)) return Status::Internal("no sample was taken");
   result.gflops = work.flops() / median * 1e-3;
   result.gb_per_s = result.bytes / median * 1e-3;
   if (bounds == nullptr || std::holds_alternative<ScratchDesc>(op.desc)) return {};
-  const BoundResult bound = bounds->EndPass(
-      {traffic.load_bytes, traffic.store_bytes, traffic.in_place}, work.isa(), options.threads, median);
+  const BoundResult bound = bounds->EndPass(bytes, work.isa(), options.threads, result.time);
   result.bound_us = bound.bound_us;
   result.binding = bound.binding;
   result.peak_gflops = bound.peak_gflops;
   result.disturbed = bound.disturbed;
+  result.roof_share = bound.roof_share;
   result.efficiency = result.bound_us / median;
   return {};
 }

@@ -21,17 +21,19 @@ constexpr double kSmallShare = 0.005;
 // The predictions are made for choosing among tiles and algorithms: they charge loads, prologues and stores as if
 // nothing overlapped, while out-of-order execution hides most of them behind the FMAs of the neighbouring tile. This
 // share of the predicted excess over the bound was seen in measured times at the core's own share (Zen 3, AVX2, 1
-// thread, 299 public shapes in NHWC, where with these values 9 of 10 cases of each family lie within 15 %, and 290 in
-// NCHW, where 6 to 8 of 10 do).
+// thread, every fourth of the public shapes: 107 in NHWC, where with these values 9 of 10 cases lie within 15 %, and
+// 104 in NCHW, where 8 of 10 do).
 struct Exposed {
   std::string_view family;
   double share;
   // Setting up one row of the window for one row of the output, which predictions leave out: of a tiny image it is most
   // of the time.
   double row_us = 0;
+  double nchw_share = 0;  // where rows of pixels fill the lanes instead of channels; 0: the same share
 };
-constexpr Exposed kExposed[] = {{"pointwise", 0.2}, {"direct", 0.2}, {"splitk", 0.2, 0.01},
-                                {"winograd", 0.5},  {"gemm", 0.3},   {"widthwise", 0.6}};
+constexpr Exposed kExposed[] = {{"pointwise", 0.2}, {"direct", 0.24},    {"splitk", 0.2, 0.01},
+                                {"winograd", 0.6},  {"gemm", 0.3},       {"widthwise", 0.72},
+                                {"depthwise", 0.65, 0, 0.85}};
 
 Exposed ExposedOf(std::string_view algorithm) {
   for (const Exposed& one : kExposed) {
@@ -232,7 +234,10 @@ class WhatIf {
     for (const Loss& loss : losses_) (Outside(loss) ? outside : inside) += loss.us;
     // Rows were not predicted.
     const double known = outside - RowsUs();
-    const double excess = std::max(0.0, predicted - known - bound_.bound_us) * ExposedOf(request_.algorithm).share;
+    const Exposed exposed = ExposedOf(request_.algorithm);
+    const bool rows = exposed.nchw_share > 0 && request_.problem->desc.src.layout == Layout::kNchw;
+    const double share = rows ? exposed.nchw_share : exposed.share;
+    const double excess = std::max(0.0, predicted - known - bound_.bound_us) * share;
     const double scale = inside > 0 ? excess / inside : 0;
     for (Loss& loss : losses_) {
       if (!Outside(loss)) loss.us *= scale;

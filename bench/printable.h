@@ -1,10 +1,12 @@
-// bench/printable.h: text of unknown origin (a file that is no list, an argument) as a message may show it.
+// bench/printable.h: texts that users hand over and see: of unknown origin (a file that is no list, an argument) as a
+// message may show it, in pieces, counted.
 #ifndef RAFTER_BENCH_PRINTABLE_H_
 #define RAFTER_BENCH_PRINTABLE_H_
 
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rafter::bench {
 
@@ -17,6 +19,12 @@ size_t FindUnprintable(std::string_view text) noexcept;
 
 // The offset of the first control character, in texts that are for people; blanks of all kinds are none. npos: none.
 size_t FindControl(std::string_view text) noexcept;
+
+// "1 case", "3 cases".
+std::string Counted(size_t count, std::string_view noun);
+
+// Pieces between separators; one empty piece for an empty text.
+std::vector<std::string_view> SplitText(std::string_view text, char separator);
 
 }  // namespace rafter::bench
 

@@ -12,6 +12,7 @@
 
 #include "bench/cliffs.h"
 #include "bench/neighbours.h"
+#include "bench/printable.h"
 #include "bench/report_texts.h"
 #include "bench/roofline_svg.h"
 #include "bench/summary.h"
@@ -49,13 +50,10 @@ void AddMeasurements(const CaseResult& result, Json& json) {
   json["max_error"] = Rounded(result.max_error);
   if (SavesFlops(result.algorithm)) json["hollow"] = true;
   // As in the table: the bound of what ran, with the direct sum's beside it.
-  if (result.own && result.own->bound_us > 0) {
-    json["bound_us"] = Rounded(result.own->bound_us);
-    json["binding"] = result.own->binding;
-    json["direct_bound_us"] = Rounded(result.bound_us);
-  } else if (result.bound_us > 0) {
-    json["bound_us"] = Rounded(result.bound_us);
-    json["binding"] = result.binding;
+  if (result.bound_us > 0) {
+    json["bound_us"] = Rounded(ShownBoundUs(result));
+    json["binding"] = ShownBinding(result);
+    if (result.own) json["direct_bound_us"] = Rounded(result.bound_us);
   }
   if (result.model_us > 0) json["model_us"] = Rounded(result.model_us);
   for (const Loss& loss : result.losses) {
@@ -156,13 +154,14 @@ std::string Banners(const Report& report, size_t left_out) {
   }
   if (!report.complete) text += Banner("The run was interrupted: not all cases were measured.", true);
   if (over > 0) {
-    text += Banner(fmt::format("{} cases are more than 3 % faster than their bound (OVER ROOF): a bound or a time is "
+    text += Banner(fmt::format("{} more than 3 % faster than their bound (OVER ROOF): a bound or a time is "
                                "wrong.",
-                               over),
+                               over == 1 ? "1 case is" : fmt::format("{} cases are", over)),
                    true);
   }
-  if (failed > 0) text += Banner(fmt::format("{} cases failed or were left out.", failed), true);
-  if (noisy > 0) text += Banner(fmt::format("In {} cases most samples were disturbed from outside.", noisy), true);
+  const auto cases = [](auto count) { return Counted(static_cast<size_t>(count), "case"); };
+  if (failed > 0) text += Banner(cases(failed) + " failed or left out.", true);
+  if (noisy > 0) text += Banner("In " + cases(noisy) + " most samples were disturbed from outside.", true);
   if (busy > kBusyCpus) {
     text += Banner(
         fmt::format("Other work kept up to {:.1f} CPUs busy: comparisons of those cases are AMBIGUOUS.", busy), true);
@@ -171,8 +170,7 @@ std::string Banners(const Report& report, size_t left_out) {
     text += Banner(fmt::format("The noise floor (the same code against itself) reached {:.1f} %.", floor * 100), false);
   }
   if (left_out > 0) {
-    text +=
-        Banner(fmt::format("{} cases that took the least time are left out to keep this file small.", left_out), false);
+    text += Banner("Left out to keep this file small: " + cases(left_out) + " that took the least time.", false);
   }
   return text;
 }
@@ -183,7 +181,7 @@ std::string Headline(const Report& report, const RooflinePlot& plot) {
   const auto date = environment.find("date");
   if (date != environment.end() && date->is_string()) text += ", " + date->get<std::string>();
   const Summary summary = SummarizeCases(report.cases);
-  text += fmt::format(", {} cases", report.cases.size());
+  text += ", " + Counted(report.cases.size(), "case");
   if (summary.efficiency.cases > 0) {
     text += fmt::format(", geomean {:.1f} % of the bound", summary.efficiency.geomean * 100);
   }

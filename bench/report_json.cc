@@ -94,7 +94,8 @@ void AppendMeasurements(const CaseResult& result, Json& json) {
   json["peak"] = {{"gflops", has_bound ? NumberJson(result.peak_gflops) : Json(nullptr)},
                   {"source", result.disturbed ? "day" : "beside"},
                   {"disturbed", result.disturbed},
-                  {"core_share", NumberJson(result.core_share)}};
+                  {"core_share", NumberJson(result.core_share)},
+                  {"roof_share", result.roof_share > 0 ? NumberJson(result.roof_share) : Json(nullptr)}};
   if (result.own) {
     const bool known = result.own->bound_us > 0;
     json["algorithm_bound"] = {{"flops", NumberJson(result.own->flops)},

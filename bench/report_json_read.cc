@@ -132,6 +132,7 @@ void ReadMeasurements(const Json& json, const std::string& path, CaseResult& res
     result.peak_gflops = Number(peak, path + "peak.", "gflops", 0);
     if (peak.contains("disturbed")) result.disturbed = peak["disturbed"] == true;
     if (peak.contains("core_share")) result.core_share = Number(peak, path + "peak.", "core_share", 1);
+    if (peak.contains("roof_share")) result.roof_share = Number(peak, path + "peak.", "roof_share", 0);
   }
   ReadModel(json, path, result);
   if (json.contains("busy_cpus")) result.busy_cpus = Number(json, path, "busy_cpus", -1);
@@ -192,7 +193,7 @@ Result<Report> ReadJson(std::string_view text) {
     if (!json.ok()) return Status::InvalidArgument("report: no valid JSON: " + std::string(json.status().message()));
     return ReadReport(*json);
   } catch (const nlohmann::json::exception& error) {
-    return Status::InvalidArgument(std::string("report: no valid JSON: ") + error.what());
+    return Status::InvalidArgument("report: no valid JSON: " + roofline::ReasonOf(error));
   } catch (const WrongField& error) {
     return Status::InvalidArgument(error.what());
   }

@@ -35,9 +35,8 @@ std::string Row(const CaseResult& result, bool versus) {
                           : 0.0,
                       MainFigure(result));
   if (result.bound_us > 0) {  // as in the table: the bound of the algorithm that ran
-    text += fmt::format(" {:.2f} | {} | {:.1f}{} |", result.own ? result.own->bound_us : result.bound_us,
-                        result.own ? result.own->binding : result.binding, result.efficiency * 100,
-                        result.own ? "\\*" : "");
+    text += fmt::format(" {:.2f} | {} | {:.1f}{} |", ShownBoundUs(result), ShownBinding(result),
+                        result.efficiency * 100, result.own ? "\\*" : "");
   } else {
     text += " - | - | - |";
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "bench/neighbours.h"
+#include "bench/printable.h"
 
 namespace rafter::bench {
 namespace {
@@ -44,10 +45,8 @@ std::string VersusCell(const std::optional<VersusResult>& versus, bool color) {
 std::string BoundCells(const CaseResult& result, bool color) {
   if (!(result.bound_us > 0)) return fmt::format(" {:>10} {:>7} {:>7}", "-", "-", "-");
   // Never mixed: the bound of the algorithm that ran, and what the direct sum is bound by beside it.
-  const double bound_us = result.own ? result.own->bound_us : result.bound_us;
-  const std::string& binding = result.own ? result.own->binding : result.binding;
   const std::string percent = fmt::format("{:.1f}{}", result.efficiency * 100, result.own ? "*" : "");
-  std::string text = fmt::format(" {:>10.2f} {:>7} {:>7}", bound_us, binding, percent);
+  std::string text = fmt::format(" {:>10.2f} {:>7} {:>7}", ShownBoundUs(result), ShownBinding(result), percent);
   if (result.disturbed) text += Paint(" disturbed", kYellow, color);
   if (result.efficiency > kOverRoof) text += Paint(" OVER ROOF", kRed, color);
   return text;
@@ -80,9 +79,8 @@ std::string WorstLines(std::span<const CaseResult> cases, const Summary& summary
   if (!summary.lowest_efficiency.empty()) text += "farthest from the bound:\n";
   for (size_t index : summary.lowest_efficiency) {
     const CaseResult& result = cases[index];
-    const double bound_us = result.own ? result.own->bound_us : result.bound_us;
     text += fmt::format("  {:>5.1f} %  {}  ({}, {:.2f} us above)\n", result.efficiency * 100, Label(result),
-                        result.kernel, result.time.median - bound_us);
+                        result.kernel, result.time.median - ShownBoundUs(result));
   }
   if (!summary.lowest_speedup.empty()) text += "lowest speed-ups against its best:\n";
   for (size_t index : summary.lowest_speedup) {
@@ -152,9 +150,10 @@ std::string TableFooter(std::span<const CaseResult> cases, const Summary& summar
   const EfficiencySummary& efficiency = summary.efficiency;
   if (efficiency.cases > 0) {
     text += fmt::format(
-        "% of bound: geomean {:.1f}, p10 {:.1f}, min {:.1f} ({} cases with a bound of at least 1 "
+        "% of bound: geomean {:.1f}, p10 {:.1f}, min {:.1f} ({} with a bound of at least 1 "
         "us)\n",
-        efficiency.geomean * 100, efficiency.p10 * 100, efficiency.min * 100, efficiency.cases);
+        efficiency.geomean * 100, efficiency.p10 * 100, efficiency.min * 100,
+        Counted(static_cast<size_t>(efficiency.cases), "case"));
   }
   if (summary.small.cases > 0) {
     text += fmt::format("small cases (bound below 1 us): {} of {} within 1.5 x bound + 0.3 us\n",
@@ -164,7 +163,7 @@ std::string TableFooter(std::span<const CaseResult> cases, const Summary& summar
   text += SpeedupLine("against its best", summary.speedup_best);
   text += WorstLines(cases, summary);
   if (summary.failed > 0) {
-    text += Paint(fmt::format("{} of {} cases failed\n", summary.failed, cases.size()), kRed,
+    text += Paint(fmt::format("{} of {} failed\n", summary.failed, Counted(cases.size(), "case")), kRed,
                   options.color);
   }
   if (options.versus && options.baseline_too_old) {

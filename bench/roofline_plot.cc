@@ -47,8 +47,8 @@ void AddRoofs(const roofline::Roofs& roofs, RooflineView& view) {
   using roofline::Level;
   for (const Level level : {Level::kL1, Level::kL2, Level::kL3, Level::kDram}) {
     double best = 0;
-    for (const roofline::Mix mix : roofline::kAllMixes) {
-      if (mix == roofline::Mix::kStore) continue;  // no layer only stores
+    // No layer only stores, and a pass in place names each byte twice while a dot counts it once.
+    for (const roofline::Mix mix : {roofline::Mix::kLoad, roofline::Mix::kTwoToOne, roofline::Mix::kCopy}) {
       best = std::max(best, roofline::LevelBandwidth(roofs, peak->isa, view.threads, level, mix));
     }
     if (best > 0) view.levels.push_back({roofline::LevelName(level), best, peak->gflops / best});

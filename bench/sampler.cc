@@ -73,6 +73,21 @@ void MarkStolen(std::span<Sample> samples) {
   }
 }
 
+namespace {
+
+// Median of time x share over median of time; 0 where a sample has no share.
+double PairedShare(std::span<const Sample> samples, bool clean_only, double MachineShare::*share, double median) {
+  std::vector<double> products;
+  for (const Sample& sample : samples) {
+    if (clean_only && sample.disturbed) continue;
+    if (!(sample.share.*share > 0)) return 0;
+    products.push_back(sample.us * (sample.share.*share));
+  }
+  return products.empty() || !(median > 0) ? 0 : Median(std::move(products)) / median;
+}
+
+}  // namespace
+
 TimeStats SummarizeSamples(const std::vector<Sample>& samples, int64_t inner) {
   std::vector<double> clean;
   for (const Sample& sample : samples) {
@@ -87,6 +102,8 @@ TimeStats SummarizeSamples(const std::vector<Sample>& samples, int64_t inner) {
   TimeStats stats = Summarize(std::move(clean));
   stats.discarded = clean_only ? static_cast<int64_t>(disturbed) : 0;
   stats.inner = inner;
+  stats.roof_share = PairedShare(samples, clean_only, &MachineShare::roof, stats.median);
+  stats.core_share = PairedShare(samples, clean_only, &MachineShare::core, stats.median);
   stats.noisy = disturbed * 2 > samples.size();
   return stats;
 }
@@ -95,13 +112,18 @@ TimeStats Measure(Stopwatch& watch, const Work& work, const SamplingOptions& opt
   const double start = watch.NowUs();
   const int64_t inner = options.before ? 1 : CalibrateInner(watch, work, options.sample_us);
   if (options.before) work();  // pages, code
-  constexpr size_t kLeast = 3;
   std::vector<Sample> samples;
   while (!Stopped(options) && samples.size() < static_cast<size_t>(options.max_samples)) {
+    MachineShare share;
+    if (options.share) {
+      share = options.share();
+      if (!options.before) work();
+    }
     if (options.before) options.before();
     samples.push_back(TimeBatch(watch, work, inner));
-    const bool budget_left = watch.NowUs() - start < options.budget_us;
-    if (samples.size() >= kLeast && !budget_left) break;
+    samples.back().share = share;
+    const double elapsed = watch.NowUs() - start;
+    if (elapsed >= options.budget_us && samples.size() >= LeastSamples(elapsed, options.budget_us)) break;
     // Looking at the statistics after every sample would cost more than the samples.
     if (samples.size() < static_cast<size_t>(options.min_samples) || samples.size() % 10 != 0)
       continue;

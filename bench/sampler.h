@@ -42,6 +42,14 @@ std::unique_ptr<Stopwatch> MakeSystemStopwatch(int threads);
 
 using Work = std::function<void()>;
 
+// What the machine gives at a moment, of its best at any time: 1 = everything.
+struct MachineShare {
+  double roof = 0;  // of the roof that binds the work; 0 = not probed
+  double core = 0;  // of FMAs that load an operand, at the same clock
+};
+// A probe of some tens of microseconds. May leave other data in the caches.
+using ShareProbe = std::function<MachineShare()>;
+
 struct SamplingOptions {
   double sample_us = 50;               // shortest batch
   double budget_us = 1e6;              // for everything: calibration, warming up, samples
@@ -49,6 +57,9 @@ struct SamplingOptions {
   int min_samples = 20;
   // Called before every sample, outside of the timed stretch (to flush caches): then a sample is one call.
   Work before;
+  // Asked before each sample, outside of the timed stretch; unless `before` empties the caches, an untimed call fills
+  // them again. Sample and probe share whatever noise lasts longer than both, so that it cancels in their product.
+  ShareProbe share;
   int max_samples = 2000;
   const std::atomic<bool>* stop = nullptr;  // set from a signal handler: end now
 };
@@ -57,6 +68,7 @@ struct Sample {
   double us = 0;  // per call
   bool disturbed = false;
   int64_t stolen_ticks = 0, steal_readings = 0;  // as known at its end
+  MachineShare share;                            // just before it
 };
 
 // Calls `work` until it is warm, then finds how many calls make a batch of `sample_us`: at least 1.
@@ -77,10 +89,16 @@ constexpr bool UseUndisturbedOnly(size_t clean, size_t all) noexcept {
   return clean * 2 >= all || clean >= kEnoughUndisturbed;
 }
 
-// Statistics of the undisturbed samples, or of all where those are too few.
+// Statistics of the undisturbed samples, or of all where those are too few. Shares are those that take the median time
+// to the median of time x share: paired, since time and share may have two modes each, between which medians jump.
 TimeStats SummarizeSamples(const std::vector<Sample>& samples, int64_t inner);
 
-// The whole procedure. With the budget exhausted at least three samples are there, unless stopped.
+// Samples that are taken however soon the budget is exhausted: three, or one where that alone took twice the budget.
+constexpr size_t LeastSamples(double elapsed_us, double budget_us) noexcept {
+  return elapsed_us > 2 * budget_us ? 1 : 3;
+}
+
+// The whole procedure. With the budget exhausted LeastSamples() are there, unless stopped.
 TimeStats Measure(Stopwatch& watch, const Work& work, const SamplingOptions& options);
 
 }  // namespace rafter::bench

@@ -42,6 +42,8 @@ struct TimeStats {
   int64_t discarded = 0;           // thrown away on outside evidence of a disturbance
   int64_t inner = 0;               // calls per sample
   bool noisy = false;              // most samples were disturbed
+  // What probes between the samples found of the machine (sampler.h); 0 = there were none.
+  double roof_share = 0, core_share = 0;
 };
 
 // Statistics of samples in any order; zeros when empty.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bench/baseline.h"
+#include "bench/baseline_self.h"
 #include "bench/descriptor.h"
 #include "bench/printable.h"
 #include "bench/sweep.h"
@@ -37,7 +38,7 @@ void Take(Result<T> parsed, U& target, Status& status) {
 Status TakeBaseline(const std::string& name, BenchPlan& plan) {
   if (name.empty()) return {};
   const std::vector<std::string> available = bench::AvailableBaselines();
-  if (std::find(available.begin(), available.end(), name) == available.end()) {
+  if (!bench::SelfSlowdown(name) && std::find(available.begin(), available.end(), name) == available.end()) {
     std::string allowed;
     for (const std::string& one : available) allowed += (allowed.empty() ? "" : ", ") + one;
     return NotAllowed("--vs", name, allowed.empty() ? "nothing, no baseline is built in" : allowed);
@@ -60,7 +61,8 @@ Status TakeFilter(const std::string& text, BenchPlan& plan) {
   });
   if (!plan.cases.empty()) return {};
   return NotAllowed("--filter", text,
-                    fmt::format("an expression that matches one of the {} cases", before));
+                    before == 1 ? std::string("an expression that matches the only case")
+                                : fmt::format("an expression that matches one of the {} cases", before));
 }
 
 // What the user typed himself must be right before anything starts; lines of files fail one by one.

@@ -11,6 +11,7 @@
 
 #include "bench/calibration.h"
 #include "bench/neighbours.h"
+#include "bench/printable.h"
 #include "bench/summary.h"
 #include "cli/environment_report.h"
 #include "cli/interrupt.h"
@@ -57,8 +58,8 @@ Status BenchSession::Prepare() {
 void BenchSession::Run() {
   if (const std::string warning = MaxIsaWarning(); !warning.empty()) progress_.Note(warning);
   if (plan_.duplicates > 0) {
-    progress_.Note(fmt::format("{} cases have the geometry of an earlier one and are left out",
-                               plan_.duplicates));
+    progress_.Note(fmt::format("left out: {} of the geometry of an earlier one",
+                               bench::Counted(static_cast<size_t>(plan_.duplicates), "case")));
   }
   for (const std::string& text : plan_.left_out) progress_.Note("left out of the sweep: " + text);
   roof_isas_ = MeasurableIsas();
@@ -97,7 +98,7 @@ std::vector<BenchSession::Item> BenchSession::Schedule() const {
         // What cannot be read fails once, not once per thread count and mode.
         const bool first = threads == plan_.threads.front() && mode == plan_.modes.front();
         if (!one.status.ok() && !first) continue;
-        items.push_back({&one, threads, mode, std::max(1.0, runner.EstimateUs(one))});
+        items.push_back({&one, threads, mode, std::max(1.0, runner.EstimateUs(one)), runner.CallUs(one)});
       }
     }
   }
@@ -138,7 +139,7 @@ void BenchSession::CheckCold() {
 
 // A few cases against themselves: nothing smaller than what that shows will be claimed.
 void BenchSession::Calibrate() {
-  if (!baseline_ || plan_.baseline == "self") return;
+  if (!baseline_ || baseline_->is_self()) return;
   constexpr double kShare = 0.05, kLongestUs = 1.5e6;
   constexpr int kCases = 3;
   const bench::CaseOptions options = OptionsFor(plan_.threads.front(), plan_.modes.front(), 0);
@@ -146,7 +147,8 @@ void BenchSession::Calibrate() {
       bench::Calibrate(plan_.cases, options, kCases, std::min(kLongestUs, kShare * plan_.budget.total_us));
   report_.calibration = bench::ToJson(calibration);
   noise_floor_ = calibration.noise_floor();
-  progress_.Note(fmt::format("calibration: {} cases against themselves differ by at most {:.2f} %", calibration.cases,
+  progress_.Note(fmt::format("calibration: {} against itself: differences up to {:.2f} %",
+                             bench::Counted(static_cast<size_t>(calibration.cases), "case"),
                              calibration.worst_deviation * 100));
 }
 
@@ -158,8 +160,8 @@ void BenchSession::NoteBusy() {
     most = std::max(most, result.busy_cpus);
   }
   if (busy == 0) return;
-  progress_.Note(fmt::format("busy machine: during {} of {} cases other work kept up to {:.1f} CPUs busy{}", busy,
-                             report_.cases.size(), most,
+  progress_.Note(fmt::format("busy machine: during {} of {} other work kept up to {:.1f} CPUs busy{}", busy,
+                             bench::Counted(report_.cases.size(), "case"), most,
                              baseline_ ? "; their verdicts are AMBIGUOUS" : "; their times may be too long"));
 }
 
@@ -170,7 +172,7 @@ void BenchSession::MeasureAll(const std::vector<Item>& items) {
   PrintHeading();
   const int64_t start_ns = roofline::NowNs();
   Calibrate();
-  progress_.Begin(fmt::format("{} cases:", items.size()), all_weights * 1e-6);
+  progress_.Begin(bench::Counted(items.size(), "case") + ":", all_weights * 1e-6);
   const std::string out_of_time =
       fmt::format("left out: the budget of {:.4g} s was used up", plan_.budget.total_us * 1e-6);
   for (const Item& item : items) {
@@ -179,7 +181,14 @@ void BenchSession::MeasureAll(const std::vector<Item>& items) {
     const double elapsed = SecondsSince(start_ns);
     progress_.Show(done_weights / all_weights, elapsed, LabelOf(*item.suite_case));
     const double share_us = budget.NextShareUs(elapsed * 1e6);
-    Add(share_us > 0 ? Measure(item, share_us) : LeaveOut(item, out_of_time));
+    // A call cannot be cut short; Winograd's takes a fifth of the direct sum's time at best.
+    constexpr double kSurelyLonger = 5;
+    if (plan_.budget.strict && item.call_us > kSurelyLonger * plan_.budget.total_us) {
+      Add(LeaveOut(item, fmt::format("left out: one call takes {:.2g} s or more, the budget is {:.4g} s",
+                                     item.call_us / kSurelyLonger * 1e-6, plan_.budget.total_us * 1e-6)));
+    } else {
+      Add(share_us > 0 ? Measure(item, share_us) : LeaveOut(item, out_of_time));
+    }
     budget.Report(share_us, (SecondsSince(start_ns) - elapsed) * 1e6);
     done_weights += item.weight;
   }

@@ -42,6 +42,7 @@ class BenchSession {
     int threads;
     bench::CacheMode mode;
     double weight;  // expected time
+    double call_us;
   };
 
   std::vector<Item> Schedule() const;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "bench/printable.h"
 #include "bench/summary.h"
 #include "cli/bench_outputs.h"
 #include "cli/bench_plan.h"
@@ -57,7 +58,8 @@ Result<int> RunBench(const BenchOptions& options, char** arguments) {
     Print(bench::TableFooter(report.cases, summary, session.table_options()));
   }
   if (outputs->shows_table() && !report.complete) {
-    Print(fmt::format("incomplete: interrupted, {} cases are unfinished\n", summary.unfinished));
+    Print(fmt::format("incomplete: interrupted, {} unfinished\n",
+                      bench::Counted(static_cast<size_t>(summary.unfinished), "case")));
   }
   if (Status status = outputs->Write(report, session.table_options()); !status.ok()) return status;
   if (!report.complete) return kExitSignal + InterruptSignal();

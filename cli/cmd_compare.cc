@@ -1,10 +1,15 @@
 // cli/cmd_compare.cc: `rafter compare`: two stored runs, and a gate for scripts (bench/compare.h).
+#include <fmt/format.h>
+
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "bench/compare.h"
+#include "bench/merge.h"
+#include "bench/printable.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -54,6 +59,12 @@ Result<int> RunCompare(const CompareOptions& options) {
   if (!a.ok()) return a.status();
   const Result<bench::Report> b = ReadReportFile(options.b);
   if (!b.ok()) return b.status();
+  for (const auto& [path, report] : {std::pair{&options.a, &*a}, {&options.b, &*b}}) {
+    const std::string doubled = bench::DoubledCase(*report);
+    if (doubled.empty()) continue;
+    return Status::InvalidArgument(fmt::format("file: '{}': case '{}' is there twice; allowed: each case once", *path,
+                                               bench::Printable(doubled)));
+  }
   const bench::ReportComparison comparison = bench::CompareReports(*a, *b, fail_above);
   Print(options.json ? JsonText(bench::ToJson(comparison))
                      : bench::ComparisonText(comparison, options.a, options.b, fail_above));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bench/baseline.h"
+#include "bench/printable.h"
 #include "bench/suite.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -54,8 +55,8 @@ Names Collect() {
 std::string ToText(const Names& names) {
   std::string text = "suites\n";
   for (const bench::SuiteInfo& suite : names.suites) {
-    fmt::format_to(std::back_inserter(text), "  @{:<20} {:>4} cases  {}\n", suite.name, suite.cases,
-                   suite.description);
+    fmt::format_to(std::back_inserter(text), "  @{:<20} {:>10}  {}\n", suite.name,
+                   bench::Counted(static_cast<size_t>(suite.cases), "case"), suite.description);
   }
   const auto row = [&](std::string_view what, const std::vector<std::string>& values) {
     text += what;

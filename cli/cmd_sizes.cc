@@ -40,6 +40,8 @@ constexpr const char* kSizesExamples =
     "\n"
     "A file holds layers separated by blanks or line ends; # starts a comment.";
 
+constexpr size_t kMostLayers = 100'000;
+
 struct SizesOptions {
   std::vector<std::string> layers;
   std::string machine, mb, threads = "1";
@@ -77,6 +79,10 @@ Status AppendSuite(const std::string& name, const std::string& mb, std::vector<T
 }
 
 Status AppendFile(const std::string& path, std::vector<TimedLayer>& layers) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return Status::InvalidArgument(fmt::format("file: '{}' is a directory", path));
+  }
   const Result<std::string> text = roofline::ReadTextFile(path);
   if (!text.ok()) return Status::InvalidArgument(fmt::format("file: '{}' {}", path, text.status().message()));
   if (const size_t control = bench::FindControl(*text); control != std::string::npos) {
@@ -89,6 +95,9 @@ Status AppendFile(const std::string& path, std::vector<TimedLayer>& layers) {
     ++number;
     std::istringstream words(line.substr(0, line.find('#')));
     for (std::string word; words >> word;) {
+      if (layers.size() >= kMostLayers) {
+        return Status::InvalidArgument(fmt::format("file: '{}' holds too many layers; allowed: {}", path, kMostLayers));
+      }
       if (Status status = Append(word, layers); !status.ok()) {
         return Status::InvalidArgument(fmt::format("{}:{}: {}", path, number, status.message()));
       }

@@ -208,6 +208,8 @@ void MeasureExplanation(const ExplainRequest& request, const roofline::Machine& 
   bench::DuelOptions duel;
   duel.sampling.budget_us = budget_us;
   duel.sampling.stop = &Interrupted();
+  duel.sampling.share = bounds.ProbeFor(explanation.cost, explanation.own, explanation.isa, explanation.threads,
+                                        bench::CacheMode::kHot);
   const bench::CpuTimes before = bench::ReadCpuTimes();
   const bench::DuelResult result = bench::RunDuel(*watch, contenders, duel);
   MeasuredNow measured;
@@ -215,7 +217,7 @@ void MeasureExplanation(const ExplainRequest& request, const roofline::Machine& 
   measured.time = result.times[0];
   if (!(measured.time.median > 0)) return;
   const bench::BoundResult bound = bounds.EndCase(explanation.cost, explanation.own, explanation.isa,
-                                                  explanation.threads, measured.time.median, bench::CacheMode::kHot);
+                                                  explanation.threads, measured.time, bench::CacheMode::kHot);
   if (bound.bound_us > 0 && explanation.bound) {
     explanation.bound->bound_us = bound.bound_us;
     explanation.bound->compute_us = bound.compute_us;

@@ -24,7 +24,12 @@ Result<OutputFile> OutputFile::Open(std::string_view option, const std::string& 
   int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0 && errno == EEXIST) {
     created = false;
-    fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    // A named pipe would keep the process waiting for a reader here.
+    fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd >= 0) fcntl(fd, F_SETFL, 0);
+  }
+  if (fd < 0 && errno == ENXIO) {
+    return NotAllowed(option, path, "a file that can be written (nobody reads from this pipe or device)");
   }
   if (fd < 0) {
     return NotAllowed(option, path,

@@ -2,6 +2,7 @@
 #include "cli/roof_bounds.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "rafter/threads.h"
 #include "roofline/bandwidth_probe.h"
@@ -17,6 +18,8 @@ constexpr int kProbesEachSide = 2, kMoreProbes = 8;
 constexpr double kCredible = 0.97, kDisturbed = 0.90;
 // Of its memory bound: a case this near to it has the bandwidth measured again.
 constexpr double kNearMemoryBound = 0.97;
+// Between samples: one batch of each kind.
+constexpr double kShareProbeUs = 10;
 // Footprints from here on are also measured with non-temporal stores, as in the day's sweep.
 constexpr double kNonTemporalFromBytes = 16 << 20;
 
@@ -28,7 +31,33 @@ roofline::FmaPeak* DayPeak(roofline::Roofs& roofs, Isa isa, int threads) {
   return nullptr;
 }
 
+// The mix that is measured as it is and comes next to the work's own.
+roofline::Mix NearestMix(const roofline::Work& work) {
+  if (work.in_place) return roofline::Mix::kInPlace;
+  const double bytes = work.load_bytes + work.store_bytes;
+  const double share = bytes > 0 ? work.store_bytes / bytes : 0;
+  roofline::Mix nearest = roofline::Mix::kLoad;
+  for (const roofline::Mix mix : {roofline::Mix::kTwoToOne, roofline::Mix::kCopy, roofline::Mix::kStore}) {
+    if (std::abs(StoreShare(mix) - share) < std::abs(StoreShare(nearest) - share)) nearest = mix;
+  }
+  return nearest;
+}
+
+// Transfers took longer for want of the share that is missing; false where the case's own time proves that wrong.
+bool Lengthen(double share, double time_us, roofline::Bound& bound) {
+  if (!(share > 0) || share >= 1 || bound.memory_us > time_us * share) return false;
+  bound.memory_us /= share;
+  if (bound.memory_us <= bound.compute_us) return true;
+  bound.bound_us = bound.memory_us;
+  return true;
+}
+
 }  // namespace
+
+PeakChoice ChoosePeak(double share, double probed, double day, double lowest) noexcept {
+  const double typical = share * day;
+  return typical > 0 && typical >= lowest ? PeakChoice{typical, false} : ChoosePeak(probed, day, lowest);
+}
 
 PeakChoice ChoosePeak(double probed, double day, double lowest) noexcept {
   const bool low = probed < kDisturbed * day || probed < std::min(lowest, day);
@@ -70,26 +99,113 @@ double RoofBounds::CoreShare(const roofline::FmaPeak& day) const noexcept {
   return std::min(1.0, sum / static_cast<double>(loaded_.size()) / (day.with_load_gflops * clock));
 }
 
+// A footprint that the level serves alone, within `largest`; 0 where the levels are not known.
+double RoofBounds::LevelFootprint(Isa isa, int threads, roofline::Level level, double largest) const {
+  const roofline::LevelEnds* ends = roofline::FindLevels(machine_.roofs, isa, threads);
+  if (ends == nullptr) return 0;
+  const roofline::LevelCapacities& capacities = ends->effective;
+  switch (level) {
+    case roofline::Level::kL1:
+      return capacities.l1_bytes / 2;
+    case roofline::Level::kL2:
+      return capacities.l2_bytes / 2;
+    case roofline::Level::kL3:
+      return std::min(4 * capacities.l2_bytes, capacities.l3_bytes / 2);
+    case roofline::Level::kDram:
+      return std::min(roofline::FootprintInMemory(machine_, isa, threads, 0), largest);
+  }
+  return 0;
+}
+
+// Null where it cannot be probed.
+RoofBounds::LevelRate* RoofBounds::LevelRateOf(Isa isa, int threads, roofline::Level level, roofline::Mix mix) {
+  const auto [found, is_new] = levels_.try_emplace({isa, threads, level, mix});
+  LevelRate& rate = found->second;
+  const roofline::BandwidthCurve* curve = roofline::FindCurve(machine_.roofs, isa, threads, mix);
+  if (!is_new || curve == nullptr || curve->points.empty()) return rate.probe ? &rate : nullptr;
+  const double footprint = LevelFootprint(isa, threads, level, curve->points.back().footprint_bytes);
+  if (footprint > 0) {
+    Result<roofline::LevelProbe> made = roofline::LevelProbe::Create(isa, *OpenMpThreads(), threads, mix, footprint);
+    if (made.ok()) rate.probe = std::make_unique<roofline::LevelProbe>(std::move(made).value());
+    rate.best_gb_per_s = roofline::Interpolate(*curve, footprint);
+  }
+  return rate.probe ? &rate : nullptr;
+}
+
+bench::MachineShare RoofBounds::ShareNow(Isa isa, int threads, LevelRate* level) {
+  bench::MachineShare share;
+  const roofline::FmaPeak* day = DayPeak(machine_.roofs, isa, threads);
+  const roofline::FmaProbe* alone = ProbeOf(isa, roofline::FmaKind::kFma);
+  const roofline::FmaProbe* loading = ProbeOf(isa, roofline::FmaKind::kFmaWithLoad);
+  if (day != nullptr && day->gflops > 0 && alone != nullptr) {
+    const double now = alone->Measure(*OpenMpThreads(), threads, kShareProbeUs) / day->gflops;
+    if (level == nullptr) share.roof = now;
+    if (loading != nullptr && day->with_load_gflops > 0) {
+      const double loaded = loading->Measure(*OpenMpThreads(), threads, kShareProbeUs) / day->with_load_gflops;
+      share.core = std::min(1.0, loaded / std::min(1.0, now));
+    }
+  }
+  if (level != nullptr) {
+    const double now = level->probe->Measure();
+    level->best_gb_per_s = std::max(level->best_gb_per_s, now);
+    share.roof = now / level->best_gb_per_s;
+  }
+  return share;
+}
+
+bench::ShareProbe RoofBounds::MakeProbe(Isa isa, int threads, const roofline::Bound& bound, roofline::Mix mix,
+                                        bool level_too) {
+  compute_probed_ = bound.binding == roofline::Binding::kCompute;
+  LevelRate* level = !compute_probed_ && level_too ? LevelRateOf(isa, threads, bound.level, mix) : nullptr;
+  level_probed_ = level != nullptr;
+  return [this, isa, threads, level] { return ShareNow(isa, threads, level); };
+}
+
+bench::ShareProbe RoofBounds::ProbeFor(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
+                                       bench::CacheMode mode) {
+  isa = RoofIsa(isa);
+  const bool hot = mode == bench::CacheMode::kHot;
+  const roofline::Work work = roofline::WorkOf(cost);
+  const Result<roofline::Bound> bound =
+      own.transforms ? roofline::BoundOf(machine_, isa, threads, own)
+      : hot          ? roofline::BoundOf(machine_, isa, threads, work)
+                     : roofline::ColdBoundOf(machine_, isa, threads, cost, mode == bench::CacheMode::kColdWeights);
+  if (!bound.ok() || DayPeak(machine_.roofs, isa, threads) == nullptr) return {};
+  // Where only the weights are to be cold a stream would push out what is to be warm.
+  return MakeProbe(isa, threads, *bound, own.transforms ? roofline::Mix::kCopy : NearestMix(work), hot);
+}
+
+bench::ShareProbe RoofBounds::ProbeForPass(const bench::PassBytes& bytes, Isa isa, int threads) {
+  isa = RoofIsa(isa);
+  const roofline::Work work{0, bytes.load_bytes, bytes.store_bytes, bytes.in_place};
+  const Result<roofline::Bound> bound = roofline::BoundOf(machine_, isa, threads, work);
+  if (!bound.ok()) return {};
+  return MakeProbe(isa, threads, *bound, NearestMix(work), true);
+}
+
 void RoofBounds::BeginCase(Isa isa, int threads) {
   probed_ = 0;
+  compute_probed_ = level_probed_ = false;
   loaded_.clear();
   if (DayPeak(machine_.roofs, RoofIsa(isa), threads) == nullptr) return;
   ProbeSide(RoofIsa(isa), threads);
 }
 
 bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
-                                       double time_us, bench::CacheMode mode) {
+                                       const bench::TimeStats& time, bench::CacheMode mode) {
   isa = RoofIsa(isa);
   roofline::FmaPeak* day = DayPeak(machine_.roofs, isa, threads);
   if (day == nullptr) return {};
   const roofline::Work work = roofline::WorkOf(cost);
+  const double time_us = time.median;
   // Effective FLOP/s may exceed any peak.
   const double reached = time_us > 0 ? (own.transforms ? own.flops : work.flops) / time_us * 1e-3 : 0;
   ProbeSide(isa, threads);
   for (int i = 0; i < kMoreProbes && ProbeAgain(probed_, day->gflops, reached); ++i) {
     Probe(isa, threads);
   }
-  const PeakChoice peak = ChoosePeak(probed_, day->gflops, reached);
+  const PeakChoice peak = ChoosePeak(compute_probed_ ? time.roof_share : 0, probed_, day->gflops, reached);
+  const bool share_counts = compute_probed_ && peak.gflops == time.roof_share * day->gflops;
   if (probed_ > 0) peaks_[{isa, threads}].push_back(probed_);
   day->gflops = std::max(day->gflops, probed_);
 
@@ -109,13 +225,16 @@ bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork
   }
   if (!bound.ok()) return {};
   bench::BoundResult result;
+  const double level_share = level_probed_ ? time.roof_share : 0;
+  if (!own.transforms && Lengthen(level_share, time_us, *bound)) result.roof_share = level_share;
+  if (share_counts) result.roof_share = time.roof_share;
   result.bound_us = bound->bound_us;
   result.binding = roofline::BindingName(bound->binding);
   result.compute_us = bound->compute_us;
   result.memory_us = bound->memory_us;
   result.peak_gflops = peak.gflops;
   result.disturbed = peak.disturbed;
-  result.core_share = CoreShare(*day);
+  result.core_share = time.core_share > 0 ? time.core_share : CoreShare(*day);
   if (!own.transforms) return result;
   Result<roofline::Bound> of_algorithm = roofline::BoundOf(machine_, isa, threads, own, peak.gflops);
   if (of_algorithm.ok() && of_algorithm->memory_us > kNearMemoryBound * time_us) {
@@ -123,13 +242,16 @@ bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork
     of_algorithm = roofline::BoundOf(machine_, isa, threads, own, peak.gflops);
   }
   if (!of_algorithm.ok()) return result;
+  if (Lengthen(level_share, time_us, *of_algorithm)) result.roof_share = level_share;
   result.own_bound_us = of_algorithm->bound_us;
   result.own_binding = roofline::BindingName(of_algorithm->binding);
   return result;
 }
 
-bench::BoundResult RoofBounds::EndPass(const bench::PassBytes& bytes, Isa isa, int threads, double time_us) {
+bench::BoundResult RoofBounds::EndPass(const bench::PassBytes& bytes, Isa isa, int threads,
+                                       const bench::TimeStats& time) {
   isa = RoofIsa(isa);
+  const double time_us = time.median;
   const roofline::Work work{0, bytes.load_bytes, bytes.store_bytes, bytes.in_place};
   Result<roofline::Bound> bound = roofline::BoundOf(machine_, isa, threads, work, 0);
   if (bound.ok() && bound->memory_us > kNearMemoryBound * time_us) {
@@ -137,8 +259,11 @@ bench::BoundResult RoofBounds::EndPass(const bench::PassBytes& bytes, Isa isa, i
     bound = roofline::BoundOf(machine_, isa, threads, work, 0);
   }
   if (!bound.ok()) return {};
-  return {bound->bound_us,   roofline::BindingName(bound->binding), bound->compute_us, bound->memory_us,
-          bound->peak_gflops, false};
+  const double share = level_probed_ && Lengthen(time.roof_share, time_us, *bound) ? time.roof_share : 0;
+  bench::BoundResult result{bound->bound_us,   roofline::BindingName(bound->binding), bound->compute_us,
+                            bound->memory_us, bound->peak_gflops, false};
+  result.roof_share = share;
+  return result;
 }
 
 void RoofBounds::MeasureBandwidthAt(double footprint_bytes, Isa isa, int threads) {

@@ -1,25 +1,15 @@
 // cli/wisdom_file.cc: see wisdom_file.h.
 #include "cli/wisdom_file.h"
 
-#include <errno.h>
 #include <fmt/format.h>
 
-#include <cstring>
-#include <fstream>
-
-#include "cli/arguments.h"
 #include "rafter/wisdom.h"
 #include "roofline/input_text.h"
 
 namespace rafter::cli {
 
 Status LoadWisdom(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return NotAllowed("--wisdom", path,
-                      fmt::format("a file that can be read ({})", std::strerror(errno)));
-  }
-  const Result<std::string> text = roofline::ReadText(file);
+  const Result<std::string> text = roofline::ReadTextFile(path);
   if (!text.ok()) return Status::InvalidArgument(fmt::format("--wisdom: '{}' {}", path, text.status().message()));
   if (text->empty()) return {};
   const Status status = ImportWisdom(*text);

@@ -31,7 +31,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 class Arena {
  public:
   Arena(int threads, double bytes_per_thread)
-      : part_bytes_((static_cast<size_t>(bytes_per_thread) + kSlack + kHugePage - 1) / kHugePage *
+      : part_bytes_((static_cast<size_t>(bytes_per_thread) + kStreamSlackBytes + kHugePage - 1) / kHugePage *
                     kHugePage),
         mapped_bytes_(part_bytes_ * static_cast<size_t>(threads) + kHugePage) {
     void* memory = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
@@ -57,56 +57,10 @@ class Arena {
   void Touch(int thread) const { std::memset(part(thread), 1, part_bytes_); }
 
  private:
-  static constexpr size_t kSlack = 16 << 10;  // arrays may be moved apart, see ArrayOffset
   size_t part_bytes_, mapped_bytes_;
   std::byte* memory_ = nullptr;
   std::byte* first_part_ = nullptr;
 };
-
-struct MixShape {
-  int arrays;   // distinct ones
-  int streams;  // loads and stores per element, in explicit bytes
-};
-
-MixShape ShapeOf(Mix mix) {
-  switch (mix) {
-    case Mix::kLoad:
-      return {1, 1};
-    case Mix::kTwoToOne:
-      return {3, 3};
-    case Mix::kCopy:
-      return {2, 2};
-    case Mix::kInPlace:
-      return {1, 2};
-    case Mix::kStore:
-      return {1, 1};
-  }
-  return {1, 1};
-}
-
-// Smallest offset from `from` on at which stores do not meet loads that are 1 to 2,047 bytes ahead
-// in the page: the core would hold such a load back until the store of the same 12 low bits is done
-// ("4K aliasing"). The loaded arrays start at 0 and, if there are two, at `second`.
-int64_t AliasFreeOffset(int64_t from, int64_t second) {
-  auto clash = [](int64_t distance) {
-    const int64_t low = distance & 4095;
-    return low > 0 && low < 2048;
-  };
-  int64_t offset = from;
-  while (offset < from + 4096 && (clash(offset) || clash(offset - second))) offset += 64;
-  return offset;
-}
-
-StreamArgs ArgsFor(std::byte* part, Mix mix, int64_t blocks) {
-  const int64_t array_bytes = blocks * kStreamBlockBytes;
-  StreamArgs args{part, part, part, blocks, 1};
-  if (mix == Mix::kCopy) args.dst = part + AliasFreeOffset(array_bytes, 0);
-  if (mix == Mix::kTwoToOne) {
-    args.b = part + array_bytes;
-    args.dst = part + AliasFreeOffset(2 * array_bytes, array_bytes);
-  }
-  return args;
-}
 
 class Sweep {
  public:
@@ -155,7 +109,7 @@ class Sweep {
   // One run of all threads over blocks [begin, begin + blocks) of their arrays of `array_blocks`.
   double RunNs(const Loop& loop, int64_t begin, int64_t blocks, int64_t passes) noexcept {
     return timer_.RunNs([&](int thread) noexcept {
-      StreamArgs args = ArgsFor(arena_.part(thread), loop.mix, loop.array_blocks);
+      StreamArgs args = StreamArgsFor(arena_.part(thread), loop.mix, loop.array_blocks);
       const int64_t offset = begin * kStreamBlockBytes;
       args.a += offset;
       args.b += offset;
@@ -230,7 +184,7 @@ class Sweep {
   }
 
   BandwidthPoint Point(StreamFunction* kernel, Mix mix, double footprint) {
-    const MixShape shape = ShapeOf(mix);
+    const StreamShape shape = ShapeOf(mix);
     const double array_bytes = footprint / options_.threads / shape.arrays;
     const Loop loop{kernel, mix,
                     std::max<int64_t>(1, std::llround(array_bytes / kStreamBlockBytes))};

@@ -1,10 +1,15 @@
 // Limits of what is read; see input_text.h.
 #include "roofline/input_text.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <fstream>
+#include <utility>
 
 namespace rafter::roofline {
 namespace {
@@ -29,35 +34,101 @@ int LevelsOf(std::string_view text) {
   return deepest;
 }
 
+constexpr size_t kBlock = 1 << 16;
+
+Status CannotRead() { return Status::InvalidArgument("cannot be read"); }
+
+// Text in blocks, refused as soon as it is none or too much.
+class Collector {
+ public:
+  explicit Collector(size_t most_bytes) : most_bytes_(most_bytes) {}
+
+  Status Append(std::string_view block) {
+    if (block.find('\0') != std::string_view::npos) {
+      return Status::InvalidArgument("is no text: it has a NUL byte");
+    }
+    if (text_.size() + block.size() > most_bytes_) {
+      return Status::InvalidArgument("is too large; allowed: " + std::to_string(most_bytes_ >> 20) + " MiB");
+    }
+    text_.append(block);
+    return {};
+  }
+  std::string Take() { return std::move(text_); }
+
+ private:
+  size_t most_bytes_;
+  std::string text_;
+};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// Whether somebody writes to a pipe that is read without blocking; what came meanwhile goes to `text`. Until something
+// is there, or a writer that came is gone again; a writer that is still silent by then counts.
+bool HasWriter(int fd, int wait_ms, std::string& text) {
+  pollfd one{fd, POLLIN, 0};
+  if (poll(&one, 1, wait_ms) > 0) return true;
+  char byte = 0;
+  const ssize_t got = read(fd, &byte, 1);
+  if (got > 0) text.push_back(byte);
+  return got != 0;  // without writers the end is reached at once
+}
+
 }  // namespace
 
 Result<std::string> ReadText(std::istream& stream, size_t most_bytes) {
-  constexpr size_t kBlock = 1 << 16;
+  Collector collector(most_bytes);
   std::array<char, kBlock> block;
-  std::string text;
   while (stream) {
     stream.read(block.data(), kBlock);
-    const auto got = static_cast<size_t>(stream.gcount());
-    if (std::memchr(block.data(), 0, got) != nullptr) {
-      return Status::InvalidArgument("is no text: it has a NUL byte");
+    if (Status status = collector.Append({block.data(), static_cast<size_t>(stream.gcount())}); !status.ok()) {
+      return status;
     }
-    if (text.size() + got > most_bytes) {
-      return Status::InvalidArgument("is too large; allowed: " + std::to_string(most_bytes >> 20) + " MiB");
-    }
-    text.append(block.data(), got);
   }
-  if (stream.bad()) return Status::InvalidArgument("cannot be read");
-  return text;
+  if (stream.bad()) return CannotRead();
+  return collector.Take();
 }
 
-Result<std::string> ReadTextFile(const std::string& path, size_t most_bytes) {
-  std::ifstream file(path, std::ios::binary);
-  // A directory opens, but cannot be read.
-  if (!file || (file.peek() == std::ifstream::traits_type::eof() && file.bad())) {
-    return Status::InvalidArgument("cannot be read");
+Result<std::string> ReadTextFile(const std::string& path, size_t most_bytes, int wait_ms) {
+  // A named pipe would keep the process waiting for a writer here.
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat facts;
+  if (file.fd() < 0 || fstat(file.fd(), &facts) != 0) return CannotRead();
+  std::string first;
+  if (S_ISFIFO(facts.st_mode) && !HasWriter(file.fd(), wait_ms, first)) {
+    return Status::InvalidArgument("is a pipe that nobody writes to");
   }
-  file.clear();
-  return ReadText(file, most_bytes);
+  fcntl(file.fd(), F_SETFL, 0);
+  Collector collector(most_bytes);
+  if (Status status = collector.Append(first); !status.ok()) return status;
+  std::array<char, kBlock> block;
+  for (;;) {
+    const ssize_t got = read(file.fd(), block.data(), kBlock);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return CannotRead();  // a directory, too
+    if (got == 0) return collector.Take();
+    if (Status status = collector.Append({block.data(), static_cast<size_t>(got)}); !status.ok()) return status;
+  }
+}
+
+std::string ReasonOf(const nlohmann::json::exception& error) {
+  // "[json.exception.parse_error.101] parse error at line 2, column 1: …"
+  std::string_view what = error.what();
+  if (const size_t name = what.find("] "); name != std::string_view::npos) what.remove_prefix(name + 2);
+  constexpr std::string_view kAt = "parse error at ";
+  if (what.starts_with(kAt)) what.remove_prefix(kAt.size());
+  return std::string(what);
 }
 
 Result<nlohmann::ordered_json> ParseJson(std::string_view text) {
@@ -67,7 +138,7 @@ Result<nlohmann::ordered_json> ParseJson(std::string_view text) {
   try {
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::json::exception& error) {
-    return Status::InvalidArgument(error.what());
+    return Status::InvalidArgument(ReasonOf(error));
   }
 }
 

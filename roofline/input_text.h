@@ -20,7 +20,11 @@ inline constexpr int kMostJsonLevels = 64;
 // Everything up to the end. kInvalidArgument without the name of the file: a NUL byte (in the first block that has one,
 // so that endless zeros end at once), more than `most_bytes`, a directory, an error of reading.
 Result<std::string> ReadText(std::istream& stream, size_t most_bytes = kMostInputBytes);
-Result<std::string> ReadTextFile(const std::string& path, size_t most_bytes = kMostInputBytes);
+// A named pipe is read, too, if somebody writes to it within `wait_ms`.
+Result<std::string> ReadTextFile(const std::string& path, size_t most_bytes = kMostInputBytes, int wait_ms = 5000);
+
+// What an error of nlohmann's library says, without its name and number.
+std::string ReasonOf(const nlohmann::json::exception& error);
 
 // nlohmann's parser, which recurses when it frees values: refuses more than kMostJsonLevels levels. Never throws.
 Result<nlohmann::ordered_json> ParseJson(std::string_view text);

@@ -268,8 +268,8 @@ Result<Machine> MachineFromJson(const std::string& text) {
     const Result<Json> json = ParseJson(text);
     if (!json.ok()) return Status::InvalidArgument("not a machine in JSON: " + std::string(json.status().message()));
     return MachineFrom(*json);
-  } catch (const Json::exception& error) {
-    return Status::InvalidArgument(std::string("not a machine in JSON: ") + error.what());
+  } catch (const nlohmann::json::exception& error) {
+    return Status::InvalidArgument("not a machine in JSON: " + ReasonOf(error));
   } catch (const Malformed& error) {
     return Status::InvalidArgument(std::string("not a machine in JSON: ") + error.what());
   }

@@ -111,7 +111,47 @@ std::string StreamName(Mix mix, bool non_temporal, const char* isa) {
   return name + (non_temporal ? "_nt_" : "_") + isa;
 }
 
+// Smallest offset from `from` on at which stores do not meet loads that are 1 to 2,047 bytes ahead
+// in the page: the core would hold such a load back until the store of the same 12 low bits is done
+// ("4K aliasing"). The loaded arrays start at 0 and, if there are two, at `second`.
+int64_t AliasFreeOffset(int64_t from, int64_t second) {
+  auto clash = [](int64_t distance) {
+    const int64_t low = distance & 4095;
+    return low > 0 && low < 2048;
+  };
+  int64_t offset = from;
+  while (offset < from + 4096 && (clash(offset) || clash(offset - second))) offset += 64;
+  return offset;
+}
+
 }  // namespace
+
+StreamShape ShapeOf(Mix mix) noexcept {
+  switch (mix) {
+    case Mix::kLoad:
+      return {1, 1};
+    case Mix::kTwoToOne:
+      return {3, 3};
+    case Mix::kCopy:
+      return {2, 2};
+    case Mix::kInPlace:
+      return {1, 2};
+    case Mix::kStore:
+      return {1, 1};
+  }
+  return {1, 1};
+}
+
+StreamArgs StreamArgsFor(std::byte* part, Mix mix, int64_t blocks) noexcept {
+  const int64_t array_bytes = blocks * kStreamBlockBytes;
+  StreamArgs args{part, part, part, blocks, 1};
+  if (mix == Mix::kCopy) args.dst = part + AliasFreeOffset(array_bytes, 0);
+  if (mix == Mix::kTwoToOne) {
+    args.b = part + array_bytes;
+    args.dst = part + AliasFreeOffset(2 * array_bytes, array_bytes);
+  }
+  return args;
+}
 
 Result<jit::KernelPtr> CompileStream(Isa isa, Mix mix, bool non_temporal) {
   const jit::IsaInfo& info = jit::GetIsaInfo(isa);

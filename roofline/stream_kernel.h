@@ -27,6 +27,17 @@ struct StreamArgs {
 };
 using StreamFunction = void(const StreamArgs*);
 
+struct StreamShape {
+  int arrays;   // distinct ones
+  int streams;  // loads and stores per element, in explicit bytes
+};
+StreamShape ShapeOf(Mix mix) noexcept;
+
+// One pass over arrays of `blocks` blocks each in `memory`, moved apart by up to kStreamSlackBytes where stores would
+// meet loads of the same address bits.
+inline constexpr size_t kStreamSlackBytes = 16 << 10;
+StreamArgs StreamArgsFor(std::byte* memory, Mix mix, int64_t blocks) noexcept;
+
 // kUnsupported without executable memory. Mixes without a store have no non-temporal variant:
 // kInvalidArgument.
 Result<jit::KernelPtr> CompileStream(Isa isa, Mix mix, bool non_temporal);

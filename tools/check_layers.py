@@ -56,7 +56,7 @@ C_STANDARD = {"stddef.h", "stdint.h", "stdbool.h"}  # for the C header
 # The operating system's headers, for everything but the public headers.
 SYSTEM = re.compile(
     r"^(sys|linux|asm|sanitizer)/|^(cpuid|cxxabi|dirent|dlfcn|elf|errno|execinfo|fcntl|getopt|glob|"
-    r"immintrin|inttypes|link|math|pmmintrin|pthread|sched|signal|stdbool|stddef|stdint|stdio|stdlib|"
+    r"immintrin|inttypes|link|math|pmmintrin|poll|pthread|sched|signal|stdbool|stddef|stdint|stdio|stdlib|"
     r"string|time|unistd|x86intrin|xmmintrin)(\.h)?$")
 
 # Algorithm folders, and those that they share: kernels/conv/tile is the register-tile engine, kernels/conv/strip the

@@ -9,6 +9,7 @@
 #include "bench/case_tensors.h"
 #include "bench/prepared_conv.h"
 #include "bench/verify.h"
+#include "roofline/wall_clock.h"
 
 namespace rafter::bench {
 namespace {
@@ -51,6 +52,43 @@ TEST(SelfBaseline, ComputesTheSameInEveryLayout) {
     request.layout = BaselineLayout::kAny;
     EXPECT_FALSE(baseline->Prepare(request).ok());
   }
+}
+
+TEST(SelfBaseline, TheSlowdownIsRead) {
+  EXPECT_EQ(SelfSlowdown("self"), 1);
+  EXPECT_EQ(SelfSlowdown("self:1.05"), 1.05);
+  for (const char* bad : {"", "sel", "self:", "self:x", "self:1.05x", "self:0.9", "self:101", "self:nan", "self1.05"}) {
+    EXPECT_FALSE(SelfSlowdown(bad)) << bad;
+  }
+}
+
+TEST(SelfBaseline, ASlowdownTakesLonger) {
+  ConvDesc desc = ParseDescriptor("mb1ic16ih6oc16oh6kh3ph1").value().desc;
+  const ConvProblem problem = Validate(desc).value();
+  Result<CaseTensors> tensors = MakeCaseTensors(problem, 1);
+  ASSERT_TRUE(tensors.ok());
+  int calls = 0;
+  const std::function<void()> ours = [&] {
+    ++calls;
+    const int64_t start = roofline::NowNs();
+    while (roofline::NowNs() - start < 200'000) {
+    }
+  };
+  BaselineRequest request;
+  request.desc = &desc;
+  request.layout = BaselineLayout::kSame;
+  request.oihw = tensors->oihw.data();
+  request.src = tensors->src.data();
+  request.dst = tensors->dst.data();
+  request.ours = &ours;
+  const auto baseline = MakeSelfBaseline(2);
+  EXPECT_TRUE(baseline->is_self());
+  Result<std::unique_ptr<BaselineRun>> run = baseline->Prepare(request);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  const int64_t start = roofline::NowNs();
+  (*run)->Run();
+  EXPECT_GE(roofline::NowNs() - start, 400'000);
+  EXPECT_EQ(calls, 1) << "ours is called, nothing else";
 }
 
 TEST(Calibrate, ComparesCasesWithThemselves) {

@@ -11,7 +11,8 @@ namespace {
 struct FixedBounds : Bounds {
   int refreshed = 0;
   void BeginCase(Isa, int) override { ++refreshed; }
-  BoundResult EndCase(const ConvCost& cost, const AlgorithmWork&, Isa, int, double time_us, CacheMode) override {
+  BoundResult EndCase(const ConvCost& cost, const AlgorithmWork&, Isa, int, const TimeStats& time, CacheMode) override {
+    const double time_us = time.median;
     EXPECT_GT(time_us, 0);
     const double us = cost.flops_valid / 1e5;
     return {us, "compute", us, 0, 100, false};

@@ -75,7 +75,6 @@ TEST(Descriptor, LexicalOdditiesOfBenchdnnAreAccepted) {
   const std::string dense = Canonical("ic16ih7oc16kh3");
   EXPECT_EQ(Canonical("kh3_ic16_oc16_ih7"), dense);
   EXPECT_EQ(Canonical("ic16ih7oc16kh3_"), dense);             // trailing '_'
-  EXPECT_EQ(Canonical("ic8ih7oc16kh3ic16"), dense);           // the last value wins
   EXPECT_EQ(Canonical("ic+16ih 7oc\t16kh3"), dense);          // what strtoll accepts
   EXPECT_EQ(Canonical("ic016ih7oc16kh3"), dense);             // base 10, not octal
   EXPECT_EQ(Canonical("ic16ih7oc16kh3iw0kw0pw0dw0"), dense);  // zeros leave an axis absent
@@ -179,7 +178,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Rejection{"ic8id8ih8oc8kd3kh3", 4, "without 'w'"},
                     Rejection{"ic8id8iw8oc8kd3kw3", 4, "without 'h'"},
                     Rejection{"ic8ih2oc8kh5", 4, "'oh' would be <= 0"},
-                    Rejection{"ic-3ih8oc8kh3", 3, "must be positive"},
+                    Rejection{"ic3ic4oc8ih8kh3", 4, "'ic' is there twice"},
+                    Rejection{"mb1_ic3ih8oc8kh3_ih8", 18, "'ih' is there twice"},
+                    Rejection{"ic-3ih8oc8kh3", 3, "must not be negative"},
                     Rejection{"icih8oc8kh3", 3, "no value after 'ic'"},
                     Rejection{"g0ic8ih8oc8kh3", 2, "at least 1"},
                     Rejection{"ic8ih8oc8kh3sh0", 15, "at least 1"},
@@ -206,9 +207,9 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(Library, Rejected,
                          testing::Values(Rejection{"g3ic8ih8oc8kh3", 1, "ic = 8 is not divisible"},
                                          Rejection{"g2ic8ih8oc7kh3", 1, "oc = 7 is not divisible"},
-                                         Rejection{"ic8ih8oc8oh3kh3ph0", 1, "right padding"},
+                                         Rejection{"ic8ih8oc8oh3kh3ph0", 1, "bottom padding"},
                                          // p is deduced as (1 - 10 + 3) / 2 = -3
-                                         Rejection{"ic8ih10oc8oh2kh3", 1, "left padding"}));
+                                         Rejection{"ic8ih10oc8oh2kh3", 1, "paddings must be >= 0"}));
 
 TEST(Descriptor, LengthIsLimited) {
   const std::string start = "ic8ih8oc8kh3n";

@@ -36,6 +36,16 @@ NamedReport Shard(int64_t number, int64_t of, int total) {
   return part;
 }
 
+TEST(DoubledCase, NamesWhatIsThereTwice) {
+  Report report;
+  for (int i = 0; i < 3; ++i) report.cases.push_back(Named(i));
+  EXPECT_EQ(DoubledCase(report), "");
+  report.cases.push_back(Named(1));
+  EXPECT_EQ(DoubledCase(report), report.cases[1].name.empty() ? report.cases[1].descriptor : report.cases[1].name);
+  report.cases.back().threads = 7;
+  EXPECT_EQ(DoubledCase(report), "") << "with other threads it is another case";
+}
+
 TEST(MergeReports, PutsShardsBackInOrder) {
   const std::vector<NamedReport> parts = {Shard(3, 3, 7), Shard(1, 3, 7), Shard(2, 3, 7)};
   const Result<Report> merged = MergeReports(parts, false);

@@ -49,6 +49,10 @@ TEST(OpDescriptor, Pool) {
   EXPECT_EQ(avg.pad, (Padding{1, 0, 1, 0}));
   EXPECT_TRUE(avg.ceil_mode);
   EXPECT_TRUE(avg.count_include_pad);
+  for (const char* flags : {"ceilcip", "cipceil"}) {
+    const auto both = Parse<PoolingDesc>((std::string("pool:avg:k3s2") + flags + ":1x64x112x112").c_str());
+    EXPECT_TRUE(both.ceil_mode && both.count_include_pad);
+  }
   EXPECT_EQ(Parse<PoolingDesc>("pool:avg:global:1x64x7x5").kernel, (Size2{7, 5}));
 }
 
@@ -77,7 +81,8 @@ TEST(OpDescriptor, WrongOnesNameThePart) {
   for (const char* text :
        {"eltwise", "eltwise:relu", "eltwise:nonsense:1x2x3x4", "eltwise:relu:1x2x3", "eltwise:relu:1x2x3xq",
         "eltwise:clip=a:1x2x3x4", "eltwise:clip=1=2=3:1x2x3x4", "binary:add:1x8x4x4:1x3x1x1", "pool:min:k3:1x2x3x4",
-        "pool:max:s2:1x2x3x4", "pool:max:k3x3x3:1x2x3x4", "pool:max:x:1x2x3x4", "concat:q:1x2x3x4",
+        "pool:max:s2:1x2x3x4", "pool:max:k3k5:1x2x3x4", "pool:max:k3ceilceil:1x2x3x4", "binary:relu:1x2x3x4", "pool",
+        "eltwise", "softmax", "pool:max:k3x3x3:1x2x3x4", "pool:max:x:1x2x3x4", "concat:q:1x2x3x4",
         "concat:c:1x2x3x4+1x2x9x4", "pad:mirror:p1:1x2x3x4", "pad:edge:1:1x2x3x4", "pad:edge:p1x2:1x2x3x4",
         "reorder:nchw:1x2x3x4", "reorder:nchw-foo:1x2x3x4", "softmax:1x2", "scratch:0", "scratch:", "scratch:99999999M",
         "eltwise:relu:99999999999999999999x1x1x1", ""}) {
@@ -91,7 +96,8 @@ TEST(OpDescriptor, WrongOnesNameThePart) {
 TEST(OpDescriptor, IsToldFromConvolutions) {
   EXPECT_TRUE(LooksLikeOp("pool:max"));
   EXPECT_FALSE(LooksLikeOp("mb1ic64ih56oc64oh56kh3ph1"));
-  EXPECT_FALSE(LooksLikeOp("pool"));
+  EXPECT_TRUE(LooksLikeOp("pool")) << "an operator without what it needs";
+  EXPECT_FALSE(LooksLikeOp("pools"));
   EXPECT_FALSE(LooksLikeOp("resnet:pool"));
 }
 

@@ -45,6 +45,35 @@ TEST(Sampler, StopsWhenTheMedianIsKnown) {
   EXPECT_FALSE(stats.noisy);
 }
 
+// Noise of two modes: each takes half of the time, a sample and the probe before it share it. Medians of both would
+// jump between the modes; the paired share does not.
+TEST(Sampler, SharesArePairedWithSamples) {
+  FakeStopwatch watch;
+  std::mt19937 random(1);
+  double slow = 1;
+  SamplingOptions options;
+  options.min_samples = options.max_samples = 401;
+  int warm = 0;
+  options.share = [&] {
+    slow = random() % 2 == 0 ? 1 : 2;
+    warm = 1;
+    return MachineShare{0.9 / slow, 1 / slow};
+  };
+  int cold_calls = 0;
+  const TimeStats stats = Measure(
+      watch,
+      [&] {
+        watch.now_us += 60 * slow;
+        if (warm > 0) ++cold_calls, warm = 0;
+      },
+      options);
+  EXPECT_NEAR(stats.median * stats.roof_share, 60 * 0.9, 1e-9);
+  EXPECT_NEAR(stats.median * stats.core_share, 60, 1e-9);
+  EXPECT_EQ(cold_calls, 401) << "an untimed call follows each probe";
+  options.share = {};
+  EXPECT_EQ(Measure(watch, [&] { watch.now_us += 60; }, options).roof_share, 0);
+}
+
 TEST(Sampler, StopsWithTheBudget) {
   FakeStopwatch watch;
   SamplingOptions options;
@@ -57,7 +86,9 @@ TEST(Sampler, StopsWithTheBudget) {
   watch.now_us = 0;
   const TimeStats slow = Measure(
       watch, [&] { watch.now_us += 1e6; }, options);
-  EXPECT_EQ(slow.samples, 3);
+  EXPECT_EQ(slow.samples, 1) << "one call takes more than the budget: no more of them";
+  options.budget_us = 1.5e6;
+  EXPECT_EQ(Measure(watch, [&] { watch.now_us += 0.6e6; }, options).samples, 3);
 }
 
 TEST(Sampler, DiscardsOnOutsideEvidenceOnly) {

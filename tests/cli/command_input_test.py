@@ -27,6 +27,18 @@ class BadInput(CommandTest):
         self.refuse([], "no subcommand", "info, list, bench, explain")
         self.refuse(["measure"], "'measure' is not a subcommand", "info, list, bench, explain")
 
+    def test_pipes_without_another_end(self):
+        pipe = os.path.join(command.SCRATCH, "pipe_of_nobody")
+        if not os.path.exists(pipe):
+            os.mkfifo(pipe)
+        self.refuse(["report", pipe], "is a pipe that nobody writes to")
+        self.refuse(["bench", TINY, "--json", pipe], "--json", "nobody reads")
+        os.remove(pipe)
+
+    def test_fields_that_are_there_twice(self):
+        self.refuse(["bench", "mb1ic3ic4oc4ih5kh3"], "position 7: 'ic' is there twice")
+        self.refuse(["bench", "pool:max:k3k5:1x4x8x8"], "each once")
+
     def test_unknown_flags(self):
         self.refuse(["bench", TINY, "--fast"], "bench: '--fast'", "--layout", "--budget")
         self.refuse(["info", "--fast"], "info: '--fast'", "--json")
@@ -248,7 +260,7 @@ class GoodInput(CommandTest):
         self.assertGreaterEqual(suites["resnet_50"], 16)
         for name, cases in suites.items():
             self.assertGreater(cases, 0, name)
-            self.assertRegex(text, rf"@{name} +{cases} cases")
+            self.assertRegex(text, rf"@{name} +{cases} cases?\b")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,15 @@
 #include "roofline/input_text.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <cstdio>
+#include <fstream>
 #include <sstream>
+#include <string>
+#include <thread>
 
 namespace rafter::roofline {
 namespace {
@@ -30,6 +37,31 @@ TEST(ReadTextFile, RefusesDevicesAndDirectories) {
   EXPECT_EQ(ReadTextFile("/tmp").status().message(), "cannot be read");
   EXPECT_EQ(ReadTextFile("/nowhere").status().message(), "cannot be read");
   EXPECT_EQ(*ReadTextFile("/dev/null"), "");
+}
+
+TEST(ReadTextFile, AnswersOnPipes) {
+  const std::string path = ::testing::TempDir() + "rafter_pipe_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(ReadTextFile(path, kMostInputBytes, 20).status().message(), "is a pipe that nobody writes to");
+  std::thread writer([&] {
+    std::ofstream file(path);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // connected, but silent for longer than is waited
+    file << "text" << std::flush;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    file << " in two pieces";
+  });
+  Result<std::string> text = Status::InvalidArgument("");
+  for (int i = 0; i < 1000 && !text.ok(); ++i) text = ReadTextFile(path, kMostInputBytes, 5);
+  writer.join();
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_EQ(*text, "text in two pieces");
+  std::remove(path.c_str());
+}
+
+TEST(ParseJson, SaysWhereWithoutNamesOfLibraries) {
+  const std::string what(ParseJson("{\"a\":\n").status().message());
+  EXPECT_TRUE(what.starts_with("line 2, column 1: ")) << what;
+  EXPECT_EQ(what.find("json.exception"), std::string::npos) << what;
 }
 
 TEST(ParseJson, RefusesDeepNesting) {
