@@ -71,9 +71,9 @@ int EltwiseTemps(EltwiseKind kind, int values) {
     case EltwiseKind::kExp:
     case EltwiseKind::kSigmoid:
     case EltwiseKind::kTanh:
-    case EltwiseKind::kGelu:
-    case EltwiseKind::kGeluTanh: return 2 * values + 1;
+    case EltwiseKind::kGelu: return 2 * values + 1;
     case EltwiseKind::kLog:
+    case EltwiseKind::kGeluTanh:
     case EltwiseKind::kSwish:
     case EltwiseKind::kElu: return MathTemps(values);
     default: return 4;

@@ -32,14 +32,10 @@ constexpr std::array kLog = {-0.07635630958725462f, 0.12761671145745943f, -0.131
                              -0.16623403459400096f, 0.20001231461512609f, -0.25000819578105354f,
                              0.3333333160681738f};
 // Phi(-a)^(-1/8) = 2^(1/8) + a * polynomial(a), where Phi is the share of x that GELU lets through: a * Phi(-a) is off
-// by 9e-9 up to a = 5.6 (erf) or 5 (tanh); from there on both fall below 1e-7. From the highest down.
+// by 9e-9 up to a = 5.6, behind which both are below 1e-7. From the highest down.
 constexpr std::array kErfTail = {3.9848580968282477e-07f,  -2.563761654528207e-06f,  1.5950236047501676e-05f,
                                   -1.7586751255294075e-06f,  0.000318771053571254f,  0.0008592146914452314f,
                                   0.009494919329881668f,  0.04880480095744133f,  0.10876327753067017f};
-constexpr std::array kTanhTail = {3.618047799136548e-07f, -2.758096115940134e-06f, 9.601621968613472e-06f,
-                                  -2.253606226076954e-06f, 8.75616678968072e-05f, 0.00018314673798158765f,
-                                  0.0009024472674354911f, 0.009339968673884869f, 0.048821933567523956f,
-                                  0.10876160115003586f};
 
 constexpr uint8_t kLessThan = 1, kNotLessThan = 5, kEqual = 0;  // predicates of vcmpps
 
@@ -135,10 +131,19 @@ void MathEmitter::Swish(Group x, const Xbyak::RegExp& alpha) {
   DivideByOnePlusExpOfTemp(x);
 }
 
-void MathEmitter::Gelu(Group x) { GeluByTail(x, kErfTail); }
-void MathEmitter::GeluTanh(Group x) { GeluByTail(x, kTanhTail); }
+void MathEmitter::GeluTanh(Group x) {
+  // (1 + tanh(y)) / 2 = 1 / (1 + exp(-2 y))
+  constexpr float kLinear = 1.59576912160573f, kCubic = 0.0713548162726f;  // 2 sqrt(2 / pi), that * 0.044715
+  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(temp(x, 2, i), x[i], x[i]);
+  a_.vmovups(shared(), a_.constant(kCubic));
+  for (size_t i = 0; i < x.size(); ++i) a_.vmovups(temp(x, 1, i), a_.constant(kLinear));
+  for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(temp(x, 2, i), shared(), temp(x, 1, i));
+  for (size_t i = 0; i < x.size(); ++i) a_.vmulps(temp(x, 2, i), temp(x, 2, i), x[i]);
+  DivideByOnePlusExpOfTemp(x);
+}
 
-void MathEmitter::GeluByTail(Group x, std::span<const float> coefficients) {
+void MathEmitter::Gelu(Group x) {
+  // x * Phi(x) = max(x, 0) - a * Phi(-a), a = |x|.
   constexpr double kC0 = 1.0905077326652577;  // 2^(1/8)
   constexpr float kCut = 1000.0f;  // the eighth power is infinite from about 16 on: infinity must not meet infinity
   const Xmm c = shared();
@@ -149,9 +154,9 @@ void MathEmitter::GeluByTail(Group x, std::span<const float> coefficients) {
     for (size_t i = 0; i < x.size(); ++i) a_.vandps(a[i], x[i], c);
   };
   magnitude();
-  a_.vmovups(c, a_.constant(coefficients[0]));
+  a_.vmovups(c, a_.constant(kErfTail[0]));
   for (const Xmm& v : t) a_.vmovaps(v, c);
-  for (const float coefficient : coefficients.subspan(1)) {
+  for (const float coefficient : std::span(kErfTail).subspan(1)) {
     a_.vmovups(c, a_.constant(coefficient));
     for (size_t i = 0; i < x.size(); ++i) a_.vfmadd213ps(t[i], a[i], c);
   }

@@ -53,9 +53,6 @@ class MathEmitter {
   void ExpMinusOne(Group x);
   // x = max(x, lowest) / (1 + exp(-temp 2)).
   void DivideByOnePlusExpOfTemp(Group x);
-  // x * Phi(x) = max(x, 0) - a * Phi(-a), a = |x|, Phi(-a) = (2^(1/8) + a * polynomial(a))^-8. From the highest
-  // coefficient down.
-  void GeluByTail(Group x, std::span<const float> coefficients);
   // q = q * x + c for each coefficient.
   void Horner(Group x, int q, std::span<const float> coefficients);
   void LogMantissa(Group x);
