@@ -206,11 +206,12 @@ double Chooser::TransferCycles(const Blocking& b) const {
 // Of filling the stage.
 double Chooser::CopyCycles(const Blocking& b) const {
   if (!b.staged) return 0;
-  const double floats = static_cast<double>(g_.n * g_.groups * b.strips * b.segments) *
-                        InputBytes(b.strip_rows, b.segment_tiles * b.max_vecs * isa_.vec_lanes()) /
-                        sizeof(float);
+  const double strips = static_cast<double>(g_.n * g_.groups * b.strips * b.segments * b.channel_parts);
+  const double floats = InputBytes(b.strip_rows, b.segment_tiles * b.max_vecs * isa_.vec_lanes()) / sizeof(float);
   const double each = g_.stride.w == 1 ? kCopyCycles : g_.stride.w == 2 ? kSplitCycles : kGatherCycles;
-  return floats * each * static_cast<double>(b.channel_parts);
+  const int64_t rows = std::min(g_.in.h, (b.strip_rows - 1) * g_.stride.h + g_.kernel.h);
+  const int64_t phases = g_.stride.w > 2 ? std::min(g_.stride.w, g_.kernel.w) : 1;
+  return strips * (floats * each + static_cast<double>(g_.ic_g * rows * phases) * kRowCopyCycles);
 }
 
 // Of all columns of tiles, for one channel tile.

@@ -17,6 +17,20 @@
 
 namespace rafter::widthwise {
 
+// Tiles below each other that see the same input rows of theirs.
+struct RowRun {
+  int64_t count = 0;
+  int rows = 1;  // output rows per tile
+  TapRange taps;
+};
+
+// The runs of a strip, for tiles of at most so many rows: worked out once per strip, used for every channel tile.
+struct RowRuns {
+  static constexpr size_t kMost = 8;  // kept
+  size_t size = 0;
+  RowRun runs[kMost];
+};
+
 // One thread's work.
 class WidthDriver {
  public:
@@ -51,6 +65,7 @@ class WidthDriver {
   TapRange InputRows(int64_t y, int rows) const {
     return ValidTaps(y, g_.in.h, g_.input_rows(rows), g_.stride.h, g_.dilation.h, g_.pad_top);
   }
+  RowRun NextRun(int64_t y, int64_t end) const;
   // Of tiles of `rows` output rows from y on: how many see all their input rows.
   int64_t FullRuns(int64_t y, int64_t end, int rows) const;
 
@@ -72,6 +87,9 @@ class WidthDriver {
   size_t narrow_ = 0;
   const float* weights_ = nullptr;
   Range pass_;      // input channels of the group
+  int64_t pass_by_unroll_ = 0, pass_rest_ = 0;
+  Range strip_;     // whose runs are kept
+  RowRuns runs_[kMaxRows];
   WidthArgs args_;  // each field is set before the first kernel that reads it
   alignas(64) float partial_[kPartialBytes / kFloat];
 };
@@ -88,6 +106,10 @@ void WidthDriver::RunItem(int64_t item) {
   const Range rows = {strip * b_.strip_rows, std::min(g_.out.h, (strip + 1) * b_.strip_rows)};
   const Range row_tiles = {segment * b_.segment_tiles,
                            std::min(rows_.cut.tiles, (segment + 1) * b_.segment_tiles)};
+  if (rows.begin != strip_.begin || rows.end != strip_.end) {
+    strip_ = rows;
+    for (RowRuns& runs : runs_) runs.size = 0;
+  }
   first_y_ = rows.begin;
   first_x_ = std::max<int64_t>(0, row_tiles.begin * plan_.tile_pixels() - plan_.stage_margin());
   if (b_.staged) {
@@ -105,6 +127,10 @@ void WidthDriver::RunItem(int64_t item) {
 }
 
 void WidthDriver::SetPass(Range channels) {
+  if (const int64_t count = channels.end - channels.begin; count != pass_.end - pass_.begin) {
+    const int64_t unroll = plan_.UnrollOf(Line::kChannels);
+    pass_by_unroll_ = count / unroll, pass_rest_ = count % unroll;
+  }
   pass_ = channels;
   args_.load_partial = channels.begin > 0;
   args_.store_partial = channels.end < g_.ic_g;
@@ -163,28 +189,34 @@ void WidthDriver::RunColumn(size_t index, Range tiles, Range rows) {
   kernels_ = &rows_.kernels[index][narrow_];
   const int64_t tile_pixels = column.vecs * jit::GetIsaInfo(plan_.isa_).vec_lanes();
   SetColumn(column);
-  for (int64_t y = rows.begin; y < rows.end;) {
-    int tile_rows = static_cast<int>(std::min<int64_t>(kernels_->rows, rows.end - y));
-    TapRange taps = InputRows(y, tile_rows);
-    // Tiles of several rows must reach all that is before, or behind, the rows they share (spec.h).
-    if (tile_rows > 1 &&
-        (taps.begin > g_.kernel.h || taps.end < g_.input_rows(tile_rows) - g_.kernel.h)) {
-      tile_rows = 1;
-      taps = InputRows(y, 1);
-    }
-    int64_t runs = std::max<int64_t>(1, FullRuns(y, rows.end, tile_rows));
-    if (b_.across) runs = 1;
-    SetSum(column, tile_rows, taps);
-    if (runs == 1) {
-      RunTiles(y, column.x + tiles.begin * tile_pixels, taps, tile_rows, tiles.end - tiles.begin, 0,
-               tile_pixels);
+  RowRuns& kept = runs_[kernels_->rows - 1];
+  int64_t y = rows.begin;
+  for (size_t i = 0; y < rows.end; ++i) {
+    if (i == kept.size && i < RowRuns::kMost) kept.runs[kept.size++] = NextRun(y, rows.end);
+    const RowRun run = i < kept.size ? kept.runs[i] : NextRun(y, rows.end);
+    SetSum(column, run.rows, run.taps);
+    if (run.count == 1) {
+      RunTiles(y, column.x + tiles.begin * tile_pixels, run.taps, run.rows, tiles.end - tiles.begin, 0, tile_pixels);
     } else {
       for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-        RunTiles(y, column.x + tile * tile_pixels, taps, tile_rows, runs, tile_rows, 0);
+        RunTiles(y, column.x + tile * tile_pixels, run.taps, run.rows, run.count, run.rows, 0);
       }
     }
-    y += runs * tile_rows;
+    y += run.count * run.rows;
   }
+}
+
+RowRun WidthDriver::NextRun(int64_t y, int64_t end) const {
+  RowRun run;
+  run.rows = static_cast<int>(std::min<int64_t>(kernels_->rows, end - y));
+  run.taps = InputRows(y, run.rows);
+  // Tiles of several rows must reach all that is before, or behind, the rows they share (spec.h).
+  if (run.rows > 1 && (run.taps.begin > g_.kernel.h || run.taps.end < g_.input_rows(run.rows) - g_.kernel.h)) {
+    run.rows = 1;
+    run.taps = InputRows(y, 1);
+  }
+  run.count = b_.across ? 1 : std::max<int64_t>(1, FullRuns(y, end, run.rows));
+  return run;
 }
 
 // Counts and steps of the sum; `taps` are input rows of the tile.
@@ -204,13 +236,16 @@ void WidthDriver::SetSum(const Column& column, int rows, const TapRange& taps) {
   args_.src_column = g_.dilation.w * kFloat;
   args_.weights_column = channels * tap;
   args_.columns = g_.kernel.w;
-  int64_t taps_of_line = channels;
   args_.src_line = src_channel() * kFloat;
+  args_.line_by_unroll = pass_by_unroll_, args_.line_rest = pass_rest_;
   const Line line = plan_.LineOf(column);
+  if (line == Line::kChannels) return;
+  int64_t taps_of_line = 0;
   if (line == Line::kColumns) {
     args_.columns = 1, taps_of_line = g_.kernel.w, args_.src_line = args_.src_column;
-  } else if (line == Line::kRows && input_rows > 0) {
-    args_.rows = 1, taps_of_line = input_rows, args_.src_line = args_.src_row;
+  } else {
+    if (input_rows > 0) args_.rows = 1, args_.src_line = args_.src_row;
+    taps_of_line = input_rows;
   }
   const int64_t unroll = plan_.UnrollOf(line);
   args_.line_by_unroll = taps_of_line / unroll, args_.line_rest = taps_of_line % unroll;

@@ -48,12 +48,12 @@ inline constexpr int64_t kPartialBytes = 32 << 10;
 // The cost model (Zen 3, AVX2). Half of the unaligned loads of 32 bytes cross a line of 64 and cost
 // two; all of those of 64 bytes.
 inline constexpr double kSplitLoads16 = 1.5, kSplitLoads32 = 2;
-// Cycles lost per tap; of a chain of dependent FMAs, beside their latency (8 of them take 4.7 cycles); per kernel
+// Cycles lost per tap; of a chain of dependent FMAs, beside their latency (8 of them take 4.7 to 6 cycles); per kernel
 // column and input row; per tile beside its sums; per accumulator: zeroing, bias and store; per kernel call: filling
 // its arguments.
-inline constexpr double kTapCycles = 0.5, kChainCycles = 0.7, kColumnCycles = 3, kTileCycles = 15,
+inline constexpr double kTapCycles = 0.5, kChainCycles = 1.3, kColumnCycles = 3, kTileCycles = 15,
                         kAccumulatorCycles = 1.5;
-inline constexpr double kCallCycles = 50;
+inline constexpr double kCallCycles = 100;
 // Per tap: where the inputs of a tile exceed this share of L1, and where more channels than ways
 // share a set.
 inline constexpr double kL1Share = 0.5, kMissCycles = 1, kSetMissCycles = 4;
@@ -66,8 +66,9 @@ inline constexpr double kMaskCycles = 2;
 // Per tap where even inputs are sorted out in registers, and once more where the image does not stay in L2 (3x3 stride
 // 2 at 97x97 and at 241x241: 6 to 10 % and 18 % slower per tap than from a stage).
 inline constexpr double kSortCycles = 0.6;
-// Copies into the stage, per float: whole rows; even and odd elements apart; every third or more.
-inline constexpr double kCopyCycles = 0.3, kSplitCycles = 0.35, kGatherCycles = 1.2;
+// Copies into the stage, per float: whole rows; even and odd elements apart; every third or more. Per row of a channel
+// (and of a phase, with larger strides).
+inline constexpr double kCopyCycles = 0.3, kSplitCycles = 0.35, kGatherCycles = 1.2, kRowCopyCycles = 15;
 // Part of the time of transfers from beyond L2 that does not hide behind the sums.
 inline constexpr double kExposedTransfer = 0.6;
 // Tensors beyond this share of L3, which other programs use as well, come at this part of its rate; so do those from
