@@ -299,10 +299,13 @@ Status Copier::GetTransposeKernels(ChannelRun& run, bool non_temporal) {
 }
 
 Copier::Piece Copier::PieceOf(int64_t unit) const noexcept {
-  const int64_t part = unit % channel_pieces_, pixels = unit / channel_pieces_;
-  const int64_t index = pixels % pixel_pieces_, row = pixels / pixel_pieces_;
-  const int64_t n = row / shape_.h, y = row % shape_.h;
-  Range x = SplitRange(shape_.w, pixel_pieces_, index);
+  int64_t part = 0, index = 0, n = 0, y = 0;
+  if (unit > 0) {  // small tensors have one unit: no divisions
+    const int64_t pixels = unit / channel_pieces_, row = pixels / pixel_pieces_;
+    part = unit % channel_pieces_, index = pixels % pixel_pieces_;
+    n = row / shape_.h, y = row % shape_.h;
+  }
+  Range x = pixel_pieces_ == 1 ? Range{0, shape_.w} : SplitRange(shape_.w, pixel_pieces_, index);
   if (way_ != Way::kPlanar) {
     x.begin = index * piece_pixels_, x.end = std::min(x.begin + piece_pixels_, shape_.w);  // whole lines
   }

@@ -55,10 +55,11 @@ class StripDriver {
 void StripDriver::Run(Range parts, Range units) {
   const int64_t segments = plan_.segments_;
   for (int64_t part = parts.begin; part < parts.end;) {
-    const int64_t row = part / segments, n = row / problem_.oh, y = row % problem_.oh;
+    const int64_t row = segments == 1 ? part : part / segments;
+    const int64_t n = row < problem_.oh ? 0 : row / problem_.oh, y = row - n * problem_.oh;
     int64_t rows = 1;
     if (segments == 1) rows = std::min({plan_.rows_per_block_, parts.end - part, problem_.oh - y});
-    RunBlock(n, {y, y + rows}, part % segments, units);
+    RunBlock(n, {y, y + rows}, part - row * segments, units);
     part += rows;
   }
 }
@@ -200,6 +201,7 @@ void StripPlan::Run(const ConvCall& call) const noexcept {
   int64_t units = 0;
   for (const PiecePlan& plan : piece_plans_) units += plan.piece.units;
   RunOnThreads(*call.pool, std::min(call.threads, threads()), [&](int thread, int team) {
+    if (team == 1) return StripDriver(*this, call).Run({0, parts}, {0, units});
     // The planned grid when the whole team is there, else rows only.
     const int over_rows = team == threads() ? row_threads_ : team;
     const int over_channels = team == threads() ? channel_threads_ : 1;
