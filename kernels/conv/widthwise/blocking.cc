@@ -210,8 +210,9 @@ double Chooser::CopyCycles(const Blocking& b) const {
   const double floats = InputBytes(b.strip_rows, b.segment_tiles * b.max_vecs * isa_.vec_lanes()) / sizeof(float);
   const double each = g_.stride.w == 1 ? kCopyCycles : g_.stride.w == 2 ? kSplitCycles : kGatherCycles;
   const int64_t rows = std::min(g_.in.h, (b.strip_rows - 1) * g_.stride.h + g_.kernel.h);
-  const int64_t phases = g_.stride.w > 2 ? std::min(g_.stride.w, g_.kernel.w) : 1;
-  return strips * (floats * each + static_cast<double>(g_.ic_g * rows * phases) * kRowCopyCycles);
+  // Plain loops, one per phase; generated kernels have less to do per row.
+  const int64_t loops = g_.stride.w > 2 ? g_.ic_g * rows * std::min(g_.stride.w, g_.kernel.w) : 0;
+  return strips * (floats * each + static_cast<double>(loops) * kRowCopyCycles);
 }
 
 // Of all columns of tiles, for one channel tile.

@@ -66,8 +66,8 @@ inline constexpr double kMaskCycles = 2;
 // Per tap where even inputs are sorted out in registers, and once more where the image does not stay in L2 (3x3 stride
 // 2 at 97x97 and at 241x241: 6 to 10 % and 18 % slower per tap than from a stage).
 inline constexpr double kSortCycles = 0.6;
-// Copies into the stage, per float: whole rows; even and odd elements apart; every third or more. Per row of a channel
-// (and of a phase, with larger strides).
+// Copies into the stage, per float: whole rows; even and odd elements apart; every third or more. With strides beyond
+// 2, per row of a channel and phase.
 inline constexpr double kCopyCycles = 0.3, kSplitCycles = 0.35, kGatherCycles = 1.2, kRowCopyCycles = 15;
 // Part of the time of transfers from beyond L2 that does not hide behind the sums.
 inline constexpr double kExposedTransfer = 0.6;
