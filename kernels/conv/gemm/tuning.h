@@ -38,8 +38,8 @@ inline constexpr int64_t kPlanesAhead = 8, kPixelsAhead = 48;
 // them 10.4; 32 to 48 at 160x256 3.3 and 3.7.
 inline constexpr double kStagedL3Share = 0.35, kStageL2Share = 0.75;
 inline constexpr int64_t kLeastStagedPixels = 2048, kLeastStagedRun = 96;
-// The cost model: at this part of memory's rate inputs and outputs come and go, beside sums and copies that hide some of
-// it.
+// The cost model: at this part of memory's rate inputs and outputs come and go, beside sums and copies that hide some
+// of it.
 inline constexpr double kStagedRate = 1.2;
 // Most pixels per segment: beyond, weights are used often enough.
 inline constexpr int64_t kMaxSegmentPixels = 480;
