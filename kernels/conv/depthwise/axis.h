@@ -28,8 +28,11 @@ class Axis {
   // Taps between neighbouring outputs of one phase.
   int64_t step() const { return step_; }
   // Outputs of phase p; phases 0 … wide_phases() - 1 have one more than the others.
-  int64_t outputs(int64_t phase) const { return (out_ - phase + distance_ - 1) / distance_; }
+  int64_t outputs(int64_t phase) const {
+    return distance_ == 1 ? out_ : (out_ - phase + distance_ - 1) / distance_;  // a division takes longer than the rest
+  }
   int64_t wide_phases() const {
+    if (distance_ == 1) return phases();
     return out_ % distance_ == 0 || out_ < distance_ ? phases() : out_ % distance_;
   }
   // Input coordinate of the first tap of output `i` of a phase; may lie outside the image.

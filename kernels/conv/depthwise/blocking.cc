@@ -80,11 +80,36 @@ int MaxColumns(int registers, int rows) {
   return 1;
 }
 
-// Columns of a rolling tile of `depth` vectors with `rows` outputs of a column in flight: sums, one weight per row,
-// one input at least.
-int MaxRollingColumns(int registers, int rows, int depth) {
+// Instructions of a row of outputs in tiles of `columns` columns, the last ones one column narrower where it does not
+// divide; tiles of few sums leave the FMA pipes idle.
+double RollingInstructions(const Geometry& g, int registers, int rows, int columns) {
+  constexpr double kLeastSums = 8;
+  RollingShape shape;
+  shape.kh = static_cast<int>(g.kh), shape.kw = static_cast<int>(g.kw), shape.permuted = g.multiplier > 1;
+  shape.row_stride = static_cast<int>(g.rows.step());
+  shape.stride = static_cast<int>(std::min(g.columns.step(), g.columns.kernel()));
+  const auto tile = [&](int64_t width) {
+    shape.columns = static_cast<int>(width), shape.temps = registers - rows * shape.columns;
+    const double sums = static_cast<double>(rows * width);
+    return width == 0 ? 0 : static_cast<double>(width) * OrderOf(shape).instructions * std::max(1.0, kLeastSums / sums);
+  };
+  const int64_t outputs = g.columns.outputs(0), tiles = CeilDiv(outputs, columns);
+  const int64_t narrow = outputs / tiles, wide = outputs % tiles;
+  return static_cast<double>(tiles - wide) * tile(narrow) + static_cast<double>(wide) * tile(narrow + 1);
+}
+
+// Columns of a rolling tile of `depth` vectors with `rows` outputs of a column in flight. Room: sums, one weight per
+// row, one input at least. Fewer where that saves instructions (OrderOf).
+int RollingColumns(const Geometry& g, int registers, int rows, int depth) {
   const int columns = std::min(kMaxColumns, (registers - std::max(rows + 1, 4)) / (rows * depth));
-  return rows == 2 && depth == 1 ? std::min(columns, registers / 4) : columns;
+  int best = rows == 2 && depth == 1 ? std::min(columns, registers / 4) : columns;
+  if (depth > 1) return best;
+  double fewest = RollingInstructions(g, registers, rows, best) / kFewerInstructions;
+  for (int fewer = best - 1; fewer > 1; --fewer) {
+    const double instructions = RollingInstructions(g, registers, rows, fewer);
+    if (instructions < fewest) best = fewer, fewest = instructions;
+  }
+  return best;
 }
 
 // Whether the kernel is small enough to roll down the image.
@@ -253,7 +278,7 @@ void ChooseTile(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
   if (b.rolls) {
     b.pairs = Pairs(g, info, machine);
     b.rows = static_cast<int>(CeilDiv(g.kh, g.rows.step()));
-    b.columns[b.rows] = MaxRollingColumns(registers, b.rows, b.depth());
+    b.columns[b.rows] = RollingColumns(g, registers, b.rows, b.depth());
     return;
   }
   const bool share = g.rows.step() < g.kh && g.rows.outputs(0) > 1 && g.kw <= kMaxTaps;

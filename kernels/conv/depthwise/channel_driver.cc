@@ -183,6 +183,7 @@ void ChannelDriver::SetRun(const ColumnRun& run, int64_t phase) {
 }
 
 ChannelDriver::RowBlock ChannelDriver::BlockOf(int64_t unit) const {
+  if (plan_.units_ == 1) return {0, 0, 0, g_.rows.outputs(0)};  // without divisions, which small images would notice
   const int64_t block_rows = plan_.blocking_.tile_rows, per_image = CountRowTiles(g_.rows, block_rows);
   const RowTile tile = FindRowTile(g_.rows, block_rows, unit % per_image);
   return {unit / per_image, tile.phase, tile.first, tile.rows};
@@ -369,14 +370,13 @@ void ChannelDriver::Run(Range units, Range strips) {
 }
 
 void ChannelPlan::Run(const ConvCall& call) const noexcept {
-  const int64_t units = geometry_.n * CountRowTiles(geometry_.rows, blocking_.tile_rows);
   RunOnThreads(*call.pool, std::min(call.threads, threads()), [&](int thread, int team) {
     // The planned grid when the whole team is there, else rows only.
     const int over_units = team == threads() ? blocking_.unit_threads : team;
     const int over_strips = team == threads() ? blocking_.strip_threads : 1;
     std::byte* staged = blocking_.stages ? call.scratch + thread * blocking_.staged_bytes : nullptr;
     ChannelDriver(*this, call, staged)
-        .Run(SplitRange(units, over_units, thread / over_strips),
+        .Run(SplitRange(units_, over_units, thread / over_strips),
              SplitRange(blocking_.strips, over_strips, thread % over_strips));
   });
 }

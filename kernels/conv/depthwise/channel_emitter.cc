@@ -70,14 +70,23 @@ ChannelEmitter::ChannelEmitter(jit::Assembler& a, const ChannelSpec& spec)
   if (spec_.has(ChannelSpec::kPermuted)) permutation_ = a_.vec(--next);
   if (spec_.has(ChannelSpec::kMaskedSrc)) src_mask_ = a_.vec(--next);
   const int temps = next - num_accs();
-  const bool held = spec_.has(ChannelSpec::kHeld), rolling = spec_.has(ChannelSpec::kRolling);
-  num_weights_ = held      ? std::min(spec_.kh * spec_.kw, temps - 1)
-                 : rolling ? spec_.rows
-                           : std::min<int>(spec_.rows, temps >= 6 ? 2 : 1);
+  const bool rolling = spec_.has(ChannelSpec::kRolling);
+  by_inputs_ = rolling && RollsByInputs(temps);
+  num_weights_ = HoldsWeights() ? std::min(spec_.kh * spec_.kw * spec_.vecs(), temps - 1)
+                 : rolling      ? spec_.rows
+                                : std::min<int>(spec_.rows, temps >= 6 ? 2 : 1);
   num_inputs_ = temps - num_weights_;
   if (temps < jit::kPostOpTemps || num_inputs_ < 1) {
     throw std::length_error("the tile has more accumulators than registers");
   }
+}
+
+bool ChannelEmitter::RollsByInputs(int temps) const {
+  RollingShape shape;
+  shape.kh = spec_.kh, shape.kw = spec_.kw, shape.row_stride = spec_.row_stride;
+  shape.stride = std::max<int>(1, spec_.stride), shape.columns = spec_.columns, shape.depth = spec_.vecs();
+  shape.temps = temps, shape.permuted = spec_.has(ChannelSpec::kPermuted);
+  return OrderOf(shape).by_inputs;
 }
 
 void ChannelEmitter::Emit() {
@@ -197,13 +206,17 @@ void ChannelEmitter::EmitRolling() {
   a_.mov(dst_row, ARG(dst_now));
   a_.mov(row_, src_);
   StartResidualRows();
+  if (by_inputs_) LoadHeldWeights(num_weights_);
   Rolling rolling;
   rolling.kh = spec_.kh, rolling.stride = spec_.row_stride, rolling.slots = spec_.rows;
   rolling.row = row_, rolling.row_step = src_row, rolling.counter = rows_left_,
   rolling.scratch = scratch_;
   rolling.counts = offsetof(ChannelArgs, rolling);
   rolling.emit_row = [this](const std::vector<RowUse>& uses) { EmitRow(uses); };
-  rolling.finish_row = [this](int row) { FinishRow(row); };
+  rolling.finish_row = [this](int row) {
+    FinishRow(row);
+    if (by_inputs_) ReloadHeldWeights();
+  };
   rolling.Emit(a_);
 }
 
@@ -215,9 +228,13 @@ void ChannelEmitter::EmitRow(const std::vector<RowUse>& uses) {
 }
 
 void ChannelEmitter::EmitVectorRow(const std::vector<RowUse>& uses) {
-  held_.assign(num_inputs_, -1);
   cursor_ = {row_, column_, 0, true};
   std::fill(started_.begin(), started_.end(), false);
+  if (by_inputs_) {
+    EmitRollingRow(uses);
+    return;
+  }
+  held_.assign(num_inputs_, -1);
   for (int tap = 0; tap < spec_.kw; ++tap) EmitTap(tap, uses);
   for (const RowUse& use : uses) {
     for (int column = 0; use.starts && column < spec_.columns; ++column) {

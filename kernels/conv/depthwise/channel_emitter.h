@@ -38,6 +38,7 @@ class ChannelEmitter {
   // A product of the input at hand: the index of its sum, and the tap.
   struct HeldUse {
     int sum, weight;
+    bool starts;  // where the sum has no value yet, it begins
   };
 
   // Of the vector at hand.
@@ -60,6 +61,7 @@ class ChannelEmitter {
   void EmitRolling();
   void EmitRow(const std::vector<RowUse>& uses);
   void EmitVectorRow(const std::vector<RowUse>& uses);
+  bool RollsByInputs(int temps) const;
   void EmitPrefetches();
   void EmitTap(int tap, const std::vector<RowUse>& uses);
   Xbyak::RegExp WeightsAt(int kernel_row) const;
@@ -80,7 +82,11 @@ class ChannelEmitter {
   void EmitHeldEdgeRows();
   void CallHeldEdgeRows(size_t count, size_t before, size_t behind);
   void EmitHeldInputRow(int input_row, int rows, const jit::Reg64& at, bool starts);
-  void EmitHeldInput(int column, const std::vector<HeldUse>& uses, bool starts, int& next_input);
+  bool HoldsWeights() const { return spec_.has(ChannelSpec::kHeld) || by_inputs_; }
+  void EmitRollingRow(const std::vector<RowUse>& row_uses);
+  void EmitHeldInput(int column, const std::vector<HeldUse>& uses, int& next_input);
+  bool IsHeld(int weight) const;
+  jit::Xmm HeldWeight(int weight) const;
   void ReloadHeldWeights();
   void LoadHeldWeights(int count);
 
@@ -105,6 +111,7 @@ class ChannelEmitter {
   // Vector registers behind the accumulators: inputs, weights, then those that stay for a whole
   // vector.
   int num_inputs_ = 0, num_weights_ = 0;
+  bool by_inputs_ = false;  // kRolling: RollingOrder
   jit::Xmm permutation_, src_mask_;
   // Which column each input register holds while a row is emitted; -1: none.
   std::vector<int> held_;

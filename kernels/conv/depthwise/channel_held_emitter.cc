@@ -112,17 +112,35 @@ void ChannelEmitter::EmitHeldInputRow(int input_row, int rows, const Reg64& at, 
       for (int output = 0; output < spec_.columns; ++output) {
         const int tap = column - output * spec_.stride;
         if (kernel_row < 0 || kernel_row >= spec_.kh || tap < 0 || tap >= spec_.kw) continue;
-        uses.push_back({row * spec_.columns + output, kernel_row * spec_.kw + tap});
+        uses.push_back({row * spec_.columns + output, kernel_row * spec_.kw + tap, starts});
       }
     }
-    if (!uses.empty()) EmitHeldInput(column, uses, starts, next_input);
+    if (!uses.empty()) EmitHeldInput(column, uses, next_input);
   }
 }
 
-void ChannelEmitter::EmitHeldInput(int column, const std::vector<HeldUse>& uses, bool starts,
-                                   int& next_input) {
-  const bool held = std::all_of(uses.begin(), uses.end(),
-                                [&](const HeldUse& use) { return use.weight < num_weights_; });
+// The same for a tile that rolls: the output rows that the input row reaches.
+void ChannelEmitter::EmitRollingRow(const std::vector<RowUse>& row_uses) {
+  int next_input = 0;
+  for (int column = spec_.skip_first; column < spec_.window() - spec_.skip_last; ++column) {
+    std::vector<HeldUse> uses;
+    for (int output = 0; output < spec_.columns; ++output) {
+      const int tap = column - output * spec_.stride;
+      if (tap < 0 || tap >= spec_.kw) continue;
+      for (const RowUse& use : row_uses)
+        uses.push_back({acc(use.slot, output).getIdx(), use.kernel_row * spec_.kw + tap, use.starts});
+    }
+    if (!uses.empty()) EmitHeldInput(column, uses, next_input);
+  }
+  for (const RowUse& use : row_uses) {
+    for (int output = 0; use.starts && output < spec_.columns; ++output) {
+      if (!started_[acc(use.slot, output).getIdx()]) a_.Zero(acc(use.slot, output));  // none of its taps lies inside
+    }
+  }
+}
+
+void ChannelEmitter::EmitHeldInput(int column, const std::vector<HeldUse>& uses, int& next_input) {
+  const bool held = std::all_of(uses.begin(), uses.end(), [&](const HeldUse& use) { return IsHeld(use.weight); });
   const bool loads = spec_.has(ChannelSpec::kPermuted | ChannelSpec::kMaskedSrc) || !held ||
                      (num_inputs_ > 0 && static_cast<int>(uses.size()) >= spec_.shared_from);
   Xmm x;
@@ -132,21 +150,26 @@ void ChannelEmitter::EmitHeldInput(int column, const std::vector<HeldUse>& uses,
     LoadInput(x, column);
   }
   for (const HeldUse& use : uses) {
-    const Xmm sum = a_.vec(use.sum), first = loads ? x : temp(use.weight);
-    const bool mul = starts && !started_[use.sum];
+    const Xmm sum = a_.vec(use.sum), first = loads ? x : HeldWeight(use.weight);
+    const bool mul = use.starts && !started_[use.sum];
     const auto multiply = [&](const Xbyak::Operand& second) {
       mul ? a_.vmulps(sum, first, second) : a_.vfmadd231ps(sum, first, second);
     };
     if (!loads) {
-      multiply(a_.ptr[ColumnAt(cursor_, column)]);
-    } else if (use.weight < num_weights_) {
-      multiply(temp(use.weight));
+      multiply(a_.ptr[ColumnAt(cursor_, column) + depth_bytes()]);
+    } else if (IsHeld(use.weight)) {
+      multiply(HeldWeight(use.weight));
     } else {
-      multiply(a_.ptr[weights_ + use.weight * kTapBytes]);
+      multiply(a_.ptr[weights_ + (use.weight * kTapBytes + depth_bytes())]);
     }
     started_[use.sum] = true;
   }
 }
+
+// The weights of both vectors of a pair take turns.
+bool ChannelEmitter::IsHeld(int weight) const { return weight * spec_.vecs() + depth_ < num_weights_; }
+
+Xmm ChannelEmitter::HeldWeight(int weight) const { return temp(weight * spec_.vecs() + depth_); }
 
 void ChannelEmitter::ReloadHeldWeights() {
   const bool destroyed =
@@ -155,7 +178,10 @@ void ChannelEmitter::ReloadHeldWeights() {
 }
 
 void ChannelEmitter::LoadHeldWeights(int count) {
-  for (int i = 0; i < count; ++i) a_.vmovups(temp(i), a_.ptr[weights_ + i * kTapBytes]);
+  for (int i = 0; i < count; ++i) {
+    const int weight = i / spec_.vecs(), vec = i % spec_.vecs();
+    a_.vmovups(temp(i), a_.ptr[weights_ + (weight * kTapBytes + vec * vec_bytes())]);
+  }
 }
 
 #undef ARG

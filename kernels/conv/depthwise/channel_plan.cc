@@ -44,6 +44,7 @@ ChannelPlan::ChannelPlan(const ConvProblem& problem, const PlanContext& context)
                     : GeometryOf(problem, Exchanges(problem))),
       isa_(ChannelIsa(geometry_, context.isa)),
       blocking_(ChooseChannelBlocking(geometry_, isa_, *context.machine, context.threads)),
+      units_(geometry_.n * CountRowTiles(geometry_.rows, blocking_.tile_rows)),
       weights_(LayOutBlocks(geometry_.oc, geometry_.taps())) {}
 
 Result<std::unique_ptr<ConvPlan>> ChannelPlan::Make(const ConvProblem& problem,
@@ -141,7 +142,7 @@ Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase)
                    (HasSameSteps() ? ChannelSpec::kSameSteps : 0);
       if (blocking_.goes_down()) {
         spec.flags |= blocking_.rolls ? ChannelSpec::kRolling : ChannelSpec::kHeld;
-        if (blocking_.holds) spec.shared_from = static_cast<uint8_t>(blocking_.shared_from);
+        spec.shared_from = static_cast<uint8_t>(blocking_.shared_from);
         spec.kh = static_cast<uint8_t>(geometry_.kh);
         spec.row_stride = static_cast<uint8_t>(geometry_.rows.step());
       }

@@ -76,6 +76,7 @@ class ChannelPlan final : public ConvPlan {
   const Geometry geometry_;
   const Isa isa_;
   const ChannelBlocking blocking_;
+  const int64_t units_;  // blocks of output rows of all images
   const BlockLayout weights_;
   std::vector<RowCode> codes_;       // [flags][rows - 1; one kind if tiles go down][phase]
   std::vector<size_t> code_of_run_;  // index of the first code, by run of vectors

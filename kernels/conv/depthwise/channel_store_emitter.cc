@@ -75,7 +75,7 @@ void ChannelEmitter::StorePartial() {
 // The biases of a block lie in front of its weights.
 void ChannelEmitter::AddBias(int first, int last) {
   const Address bias = a_.ptr[weights_ + (depth_bytes() - static_cast<int>(kBlock * sizeof(float)))];
-  const bool held = spec_.has(ChannelSpec::kHeld);  // no register is free
+  const bool held = HoldsWeights();  // no register is free
   if (!held) a_.vmovups(temp(0), bias);
   for (int row = first; row <= last; ++row) {
     for (int column = 0; column < spec_.columns; ++column) {

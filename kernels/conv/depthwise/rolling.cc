@@ -8,6 +8,24 @@ namespace rafter::depthwise {
 using jit::Assembler;
 using jit::Label;
 
+RollingOrder OrderOf(const RollingShape& s) {
+  constexpr double kSlack = 1.15;  // of loads, for fewer instructions
+  // All per input row, on average over the rows of a stride, and per vector of channels.
+  const double taps = static_cast<double>(s.kh * s.kw) / s.row_stride;
+  const double fmas = taps * s.columns;
+  const double held = std::min(1.0, static_cast<double>(s.temps - 1) / (s.kh * s.kw * s.depth));
+  const double input_cost = s.permuted ? 2 : 1;
+  const int window = (s.columns - 1) * s.stride + s.kw;
+  const double by_inputs = window * input_cost + fmas * (1 - held);
+  // Inputs that an earlier kernel column has left in registers, of each column behind the first ones.
+  const int kept = std::min(s.columns - 1, std::max(1, s.temps - s.slots()) / s.stride);
+  const double inputs =
+      s.columns * std::min(s.stride, s.kw) + std::max(0, s.kw - s.stride) * static_cast<double>(s.columns - kept);
+  const double by_taps = taps + inputs * input_cost;
+  if (by_inputs <= kSlack * by_taps) return {true, (fmas + window * input_cost) / fmas};
+  return {false, (fmas + by_taps) / fmas};
+}
+
 // The output rows up to `last` that input row `input_row` reaches.
 std::vector<RowUse> Rolling::Uses(int input_row, int last, bool have_values) const {
   std::vector<RowUse> uses;

@@ -43,6 +43,30 @@ struct RowUse {
   bool starts = false;  // the sums have no value yet
 };
 
+// How the rows of a tile with channels in the lanes use the registers beside their sums.
+struct RollingShape {
+  int kh = 1, kw = 1, row_stride = 1, stride = 1;  // stride: columns between neighbouring windows
+  int columns = 1, depth = 1;                      // of outputs; vectors of channels
+  int temps = 1;                                   // registers beside the sums
+  bool permuted = false;                           // an input costs a load and a shuffle
+
+  int slots() const { return (kh + row_stride - 1) / row_stride; }
+};
+
+// Two orders of a row's products. By inputs: each is loaded once, as many weights as there are registers stay in them
+// while the tile rolls, the others are operands in memory. By taps: the weights of a kernel column are loaded for all
+// columns of outputs, inputs stay for the next kernel column as far as registers go.
+struct RollingOrder {
+  bool by_inputs = false;
+  double instructions = 0;  // per FMA, that included
+};
+
+// The order with fewer loads; of nearly as many, by inputs, which takes fewer instructions. Zen 3, AVX2, speed over
+// 3x4 tiles by taps: 3x3 by inputs, 6 of 9 weights in registers (14 loads for 27 FMAs, as many as by taps): 192@28
+// 1.06, 1000@10 1.06, 576@14 1.02 to 1.04, 144@56 1.03, multiplier 2 32@56 1.07; stride 2 2x4 144@56 1.03; but 3x4 by
+// inputs (30 loads for 36 FMAs instead of 20) 144@56 0.89, 5x5 stride 2 672@14 (59 and 28 for 60) 0.84.
+RollingOrder OrderOf(const RollingShape& shape);
+
 struct Rolling {
   int kh = 1, stride = 1;
   int slots = 1;  // output rows in flight: kh / stride, rounded up

@@ -17,6 +17,9 @@ inline constexpr int64_t kPartialBytes = 16 << 10;
 // column in flight.
 inline constexpr int64_t kMaxRollingTaps = 7, kMaxRollingRows = 3;
 
+// Rolling tiles are narrower than registers allow where that saves so many instructions (OrderOf, rolling.h).
+inline constexpr double kFewerInstructions = 1.08;
+
 // Tiles that hold their weights (ChannelSpec::kHeld): kernels of so many taps, images at least so wide.
 // Zen 3, AVX2, us rolling and held: NHWC 32@112 157 and 130, 16@112 74 and 62, but 576@14 27 and 31, 960@7
 // 12 and 15; NCHW16c 64@112 stride 2 147 and 119, but 2x2 128@56 92 and 99. With more than kFewRegisters
