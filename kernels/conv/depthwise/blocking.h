@@ -31,8 +31,8 @@ struct ChannelBlocking {
   bool holds = false;     // … or go down with their weights in registers (ChannelSpec::kHeld)
   int shared_from = 3;    // ChannelSpec::shared_from
   uint8_t prefetch = 0, ahead = 0;  // ChannelSpec::prefetch, ahead
-  bool pairs = false;     // ChannelSpec::pairs
-  bool in_quarters = false;  // ChannelSpec::in_quarters
+  bool pairs = false;     // ChannelSpec::kPairs
+  bool in_quarters = false;  // ChannelSpec::kQuarters
   bool streams = false;   // ChannelSpec::streams
   int rows = 1;           // output rows in registers, where there are enough
   int64_t tile_rows = 1;  // output rows per block: `rows`, more where tiles roll or are staged

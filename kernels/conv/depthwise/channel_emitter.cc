@@ -33,8 +33,10 @@ std::string ChannelKernelName(const ChannelSpec& spec) {
   if (spec.has(ChannelSpec::kZeroedDst)) name += "_tailz";
   if (spec.has(ChannelSpec::kPartial)) name += "_pieces";
   if (spec.has(ChannelSpec::kHeld)) name += "_held";
-  if (spec.pairs != 0) name += "_pairs";
+  if (spec.access == ChannelSpec::kPairs) name += "_pairs";
   if (spec.streams != 0) name += "_streamed";
+  if (spec.blocks == ChannelSpec::kLongBlocks) name += "_long";
+  if (spec.blocks == ChannelSpec::kShortBlocks) name += "_short";
   for (uint64_t ops = spec.post_ops; ops != 0; ops >>= 8) {
     name += std::string("_") + PostOpName(static_cast<PostOpKind>(ops & 0xff));
   }
@@ -212,6 +214,8 @@ void ChannelEmitter::EmitRolling() {
   rolling.row = row_, rolling.row_step = src_row, rolling.counter = rows_left_,
   rolling.scratch = scratch_;
   rolling.counts = offsetof(ChannelArgs, rolling);
+  rolling.long_blocks = spec_.blocks == ChannelSpec::kLongBlocks;
+  rolling.short_blocks = spec_.blocks == ChannelSpec::kShortBlocks;
   rolling.emit_row = [this](const std::vector<RowUse>& uses) { EmitRow(uses); };
   rolling.finish_row = [this](int row) {
     FinishRow(row);
@@ -348,7 +352,8 @@ void ChannelEmitter::LoadInput(const Xmm& x, int at) {
     return;
   }
   if (!permuted) return;
-  if (spec_.in_quarters != 0) {  // within halves: does not take the place of an FMA, as vpermps does on AMD
+  if (spec_.access == ChannelSpec::kQuarters) {
+    // Within halves: does not take the place of an FMA, as vpermps does on AMD.
     a_.vbroadcastf128(Xbyak::Ymm(x.getIdx()), address);
     a_.vpermilps(x, x, permutation_);
     return;

@@ -18,6 +18,19 @@ bool Exchanges(const ConvProblem& problem) {
   return problem.desc.kernel.w == 1 && problem.desc.kernel.h > 1;
 }
 
+// What is true of all blocks of output rows, of every phase.
+uint8_t BlocksOf(const Geometry& g, int64_t tile_rows) {
+  const int64_t most_of_short = RollingShortRows(static_cast<int>(g.kh), static_cast<int>(g.rows.step()));
+  int64_t least = tile_rows, most = 0;
+  for (int64_t phase : {int64_t{0}, g.rows.phases() - 1}) {
+    const int64_t outputs = g.rows.outputs(phase), rest = outputs % tile_rows;
+    least = std::min(least, rest > 0 ? rest : tile_rows);
+    most = std::max(most, std::min(outputs, tile_rows));
+  }
+  if (least > most_of_short) return ChannelSpec::kLongBlocks;
+  return most <= most_of_short ? ChannelSpec::kShortBlocks : 0;
+}
+
 }  // namespace
 
 const char* TransposedRefusal(const ConvProblem& problem, Isa isa) {
@@ -147,7 +160,8 @@ Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase)
         spec.row_stride = static_cast<uint8_t>(geometry_.rows.step());
       }
       spec.prefetch = blocking_.prefetch, spec.ahead = blocking_.ahead;
-      spec.pairs = blocking_.pairs, spec.in_quarters = blocking_.in_quarters;
+      spec.access = blocking_.pairs ? ChannelSpec::kPairs : blocking_.in_quarters ? ChannelSpec::kQuarters : 0;
+      if (blocking_.rolls) spec.blocks = BlocksOf(geometry_, blocking_.tile_rows);
       if ((flags & (ChannelSpec::kMaskedDst | ChannelSpec::kZeroedDst)) == 0)
         spec.streams = blocking_.streams;
       for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {

@@ -59,8 +59,8 @@ struct ChannelSpec {
   uint8_t shared_from;  // kHeld: inputs with at least so many uses pass a register
   uint8_t prefetch;     // lines behind each input of a new row; kNextTile; 0: none
   uint8_t streams;      // outputs may be stored past the caches: ChannelArgs::streams is read
-  uint8_t pairs;        // a tile is two neighbouring vectors of channels deep: kRolling, NHWC, vectors of 8
-  uint8_t in_quarters;  // kPermuted: four neighbouring inputs are enough for 8 outputs
+  uint8_t access;       // kPairs, kQuarters; 0: neither
+  uint8_t blocks;       // kRolling: kLongBlocks, kShortBlocks; 0: any
   uint8_t ahead;        // kNextTile: so many KB beyond it
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
@@ -81,11 +81,18 @@ struct ChannelSpec {
 
   static constexpr uint8_t kNextTile = 255;  // prefetches the new columns of the tile to the right
 
+  // A tile is two neighbouring vectors of channels deep: kRolling, NHWC, vectors of 8.
+  static constexpr uint8_t kPairs = 1;
+  static constexpr uint8_t kQuarters = 2;  // kPermuted: four neighbouring inputs are enough for 8 outputs
+
+  // All calls compute so many output rows (more, at most RollingShortRows) that a part of the code is not needed.
+  static constexpr uint8_t kLongBlocks = 1, kShortBlocks = 2;
+
   bool operator==(const ChannelSpec&) const = default;
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
   // Whether one call computes all output rows of a block.
   bool goes_down() const { return has(kRolling | kHeld); }
-  int vecs() const { return pairs != 0 ? 2 : 1; }
+  int vecs() const { return access == kPairs ? 2 : 1; }
   int window() const { return (columns - 1) * stride + kw; }
 };
 static_assert(std::has_unique_object_representations_v<ChannelSpec>);

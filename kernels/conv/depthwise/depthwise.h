@@ -7,7 +7,8 @@
 //
 //   NHWC, NCHWc   lanes = channels (channel_spec.h). Tiles of output rows x columns; the channels of
 //                 a pixel are the inner loop. Kernels up to 7x7 with at most 3 output rows in flight
-//                 roll down a block of rows (rolling.h), others take two output rows at a time. With
+//                 roll down a block of rows (rolling.h; most weights of small ones in registers where
+//                 that takes no more loads), others take two output rows at a time. With
 //                 16 vector registers small kernels keep their weights in registers instead where
 //                 images are wide and pixels short (channel_held_emitter.cc). Tensors that exceed
 //                 what is left of L3 go row by row like that on every machine, and large outputs past

@@ -38,11 +38,11 @@ std::vector<RowUse> Rolling::Uses(int input_row, int last, bool have_values) con
 }
 
 void Rolling::Emit(Assembler& a) const {
-  const int head = kh - 1, lap = slots * stride;
+  const int head = kh - 1, lap = slots * stride, rows = short_blocks ? head : head + lap;
   std::vector<Label> enter(kh), leave(head + lap), finish(slots);
   Label done;
   EmitStart(a, enter);
-  for (int input_row = 0; input_row < head + lap; ++input_row) {
+  for (int input_row = 0; input_row < rows; ++input_row) {
     if (input_row <= head) a.L(enter[input_row]);
     emit_row(Uses(input_row, input_row / stride, input_row < head));
     if (input_row >= head && (input_row - head) % stride == 0) {
@@ -51,10 +51,11 @@ void Rolling::Emit(Assembler& a) const {
     a.add(row, row_step);
     if (input_row % stride != 0) continue;
     a.dec(counter);
-    a.jz(leave[input_row], a.T_NEAR);
+    if (MayEndAt(input_row)) a.jz(leave[input_row], a.T_NEAR);
   }
-  a.jmp(enter[head], a.T_NEAR);
-  for (int input_row = 0; input_row < head + lap; input_row += stride) {
+  if (!short_blocks) a.jmp(enter[head], a.T_NEAR);
+  for (int input_row = 0; input_row < rows; input_row += stride) {
+    if (!MayEndAt(input_row)) continue;
     a.L(leave[input_row]);
     EmitLastRows(a, input_row, finish, done);
   }
@@ -84,6 +85,9 @@ void Rolling::EmitPlane(Assembler& a, int first_row, int outputs, int last_rows)
   }
 }
 
+// Whether the last output of a block may start at `input_row`.
+bool Rolling::MayEndAt(int input_row) const { return input_row >= kh - 1 || !long_blocks; }
+
 // To the first input row inside the image.
 void Rolling::EmitStart(Assembler& a, std::vector<Label>& enter) const {
   a.mov(counter, Count(a, counts + offsetof(RollingCounts, first_row)));
@@ -92,7 +96,7 @@ void Rolling::EmitStart(Assembler& a, std::vector<Label>& enter) const {
   a.add(row, scratch);
   a.mov(scratch, counter);
   a.mov(counter, Count(a, counts + offsetof(RollingCounts, starting_rows)));
-  for (int input_row = 1; input_row < kh; ++input_row) {
+  for (int input_row = 1; input_row < (short_blocks ? kh - 1 : kh); ++input_row) {
     a.cmp(scratch, input_row);
     a.je(enter[input_row], a.T_NEAR);
   }

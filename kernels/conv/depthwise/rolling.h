@@ -67,12 +67,17 @@ struct RollingOrder {
 // inputs (30 loads for 36 FMAs instead of 20) 144@56 0.89, 5x5 stride 2 672@14 (59 and 28 for 60) 0.84.
 RollingOrder OrderOf(const RollingShape& shape);
 
+// Blocks of at most so many output rows end before all output rows are in flight.
+inline int RollingShortRows(int kh, int stride) { return kh < 2 ? 0 : (kh - 2) / stride + 1; }
+
 struct Rolling {
   int kh = 1, stride = 1;
   int slots = 1;  // output rows in flight: kh / stride, rounded up
   jit::Reg64 row,
       row_step;  // input row, bytes to the next one; both set by the caller's code before
   jit::Reg64 counter, scratch;
+  // All blocks have more output rows than RollingShortRows, or none has; code that no block needs is left out.
+  bool long_blocks = false, short_blocks = false;
   int counts = 0;                                            // offset of the RollingCounts from rdi
   std::function<void(const std::vector<RowUse>&)> emit_row;  // one input row
   std::function<void(int slot)> finish_row;                  // one output row, the next in order
@@ -88,6 +93,7 @@ struct Rolling {
   static jit::Address Count(jit::Assembler& a, size_t offset) {
     return a.qword[a.rdi + static_cast<int>(offset)];
   }
+  bool MayEndAt(int input_row) const;
   void EmitStart(jit::Assembler& a, std::vector<jit::Label>& enter) const;
   void EmitLastRows(jit::Assembler& a, int input_row, std::vector<jit::Label>& finish,
                     jit::Label& done) const;
