@@ -2,6 +2,7 @@
 // whose rows may spill into the next one; kernels of one row or column; outputs that go past the caches.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 
@@ -53,6 +54,24 @@ TEST(DepthwiseNchw, PlanesOfEverySmallSize) {
             if (random.Between(0, 2) == 0) AddSlices(random, desc);
             const DataKind data = random.Between(0, 1) == 0 ? DataKind::kInteger : DataKind::kSpecials;
             ASSERT_TRUE(Check(desc, data, ++seed)) << height << "x" << width << ", kernel " << kernel;
+          }
+        }
+      }
+    }
+  });
+}
+
+// What a row stores must not reach residuals that later rows read.
+TEST(DepthwiseNchw, ResidualThatIsTheOutput) {
+  ForEachIsa([](Isa) {
+    for (const int64_t kernel : {1, 2, 3, 5, 7}) {
+      for (const int64_t stride : {1, 2}) {
+        for (int64_t width = std::max<int64_t>(kernel, 3); width <= 34; ++width) {
+          for (const int64_t height : {7, 19}) {
+            ConvDesc desc = Layer(3, {height, width}, {kernel, kernel}, stride, Same({kernel, kernel}));
+            desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+            ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").ResidualInPlace().Threads(1 + width % 3).Run())
+                << height << "x" << width << ", kernel " << kernel << ", stride " << stride;
           }
         }
       }

@@ -123,9 +123,13 @@ Result<std::unique_ptr<ConvPlan>> WidthPlan::Make(const ConvProblem& problem,
   return std::unique_ptr<ConvPlan>(std::move(plan));
 }
 
-// Whether what a row stores behind its end is overwritten by the next row of the same tile.
+// Whether what a row stores behind its end is overwritten by the next row of the same tile, and read by nobody before
+// that: a residual may be the output itself.
 bool WidthPlan::MaySpill(const WidthRun& run) const {
   const Geometry& g = geometry_;
+  for (const PostOp& op : g.post_ops) {
+    if (op.kind == PostOpKind::kResidualAdd) return false;
+  }
   const int64_t row = g.columns.out();
   return run.last_lanes > 0 && run.begin == 0 && run.tiles == 1 && g.rows.distance() == 1 && g.dst.row == row &&
          blocking_.shape.lanes - run.last_lanes <= row;
