@@ -53,6 +53,22 @@ TEST(Random, WhateverIsChosen) {
   });
 }
 
+// Whatever algorithm runs, it has read a residual before it writes to the same place.
+TEST(Random, ResidualThatIsTheOutput) {
+  ForEachIsa([](Isa) {
+    Random random(31);
+    for (int64_t i = 0; i < FromEnvironment("RAFTER_SWEEP_CASES", 1000); ++i) {
+      RandomDescLimits limits;
+      limits.max_channels_g = 24, limits.max_image = 24, limits.max_kernel = 5;
+      ConvDesc desc = RandomDesc(random, limits);
+      desc.post_ops = {desc.dst.strides ? PostOp::ResidualAdd(*desc.dst.strides) : PostOp::ResidualAdd()};
+      ASSERT_TRUE(ConvTester(desc).Transforms().Data(DataKind::kReal).ResidualInPlace()
+                      .Seed(static_cast<uint64_t>(i)).Threads(1 + static_cast<int>(i % 4)).Run())
+          << "case " << i;
+    }
+  });
+}
+
 // Longer rows and wider kernels than the sweep over all layouts has, in the layout that widthwise is for.
 TEST(Random, Widthwise) {
   for (const DataKind data : {DataKind::kInteger, DataKind::kSpecials}) {
