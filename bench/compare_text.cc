@@ -5,14 +5,18 @@
 #include <iterator>
 
 #include "bench/compare.h"
+#include "bench/printable.h"
 
 namespace rafter::bench {
 namespace {
 
+// Names and messages come from files.
+std::string Shown(const std::string& text) { return Printable(text, 1000); }
+
 void List(const char* heading, const std::vector<std::string>& labels, std::string& text) {
   if (labels.empty()) return;
   text += heading;
-  for (const std::string& label : labels) text += "\n  " + label;
+  for (const std::string& label : labels) text += "\n  " + Shown(label);
   text += '\n';
 }
 
@@ -21,7 +25,7 @@ void ListGaps(const char* name, const char* other, const Gaps& gaps, std::string
   if (!gaps.incomplete()) return;
   text += fmt::format("{} is incomplete: {} of {} cases of {} have no time in it{}\n", name, gaps.missing.size(),
                       gaps.timed_by_other, other, gaps.interrupted ? "; it was interrupted" : "");
-  for (const MissingCase& one : gaps.missing) text += fmt::format("  {}: {}\n", one.label, one.reason);
+  for (const MissingCase& one : gaps.missing) text += fmt::format("  {}: {}\n", Shown(one.label), Shown(one.reason));
 }
 
 std::string GateText(const ReportComparison& c, double fail_above) {
@@ -80,7 +84,7 @@ std::string ComparisonText(const ReportComparison& c, const std::string& a, cons
                    [](const CasePair* x, const CasePair* y) { return x->speedup < y->speedup; });
   for (const CasePair* pair : sorted) {
     fmt::format_to(std::back_inserter(text), "{:<44} {:>11.2f} {:>11.2f} {:>8.3f} [{:>6.3f}, {:>6.3f}] {:<9} {}{}\n",
-                   pair->label, pair->a_us, pair->b_us, pair->speedup, pair->ci_low, pair->ci_high,
+                   Shown(pair->label), pair->a_us, pair->b_us, pair->speedup, pair->ci_low, pair->ci_high,
                    VerdictName(pair->verdict), pair->evidence, pair->regression ? "  REGRESSION" : "");
   }
   text += fmt::format("\nB over A: geomean {:.3f} over {} cases: {} faster, {} same, {} slower, {} ambiguous\n",

@@ -41,8 +41,12 @@ Result<ConcatDesc> ToConcatDesc(const rafter_concat_desc& given) {
     return Status::InvalidArgument("num_inputs: " + std::to_string(c.num_inputs) + " is too large, allowed: up to " +
                                    std::to_string(kMaxConcatInputs));
   }
+  if (c.axis < RAFTER_AXIS_N || c.axis > RAFTER_AXIS_W) {
+    return Status::InvalidArgument("axis: " + std::to_string(c.axis) +
+                                   " is unknown, allowed: 0 (n), 1 (c), 2 (h), 3 (w)");
+  }
   ConcatDesc desc;
-  desc.axis = c.axis >= RAFTER_AXIS_N && c.axis <= RAFTER_AXIS_W ? static_cast<Axis>(c.axis) : static_cast<Axis>(255);
+  desc.axis = static_cast<Axis>(c.axis);
   desc.n = c.n, desc.c = c.c, desc.h = c.h, desc.w = c.w;
   for (size_t i = 0; i < c.num_inputs; ++i) {
     const Result<rafter_concat_input> input = ElementOf(c.inputs, i, c.input_bytes, "input_bytes");
@@ -121,10 +125,12 @@ rafter_status rafter_pad_create(const rafter_pad_desc* desc, int32_t threads, ra
   return rafter::Guarded([&]() -> rafter::Status {
     const auto sized = rafter::Sized(*desc, sizeof(rafter_pad_desc), "desc");
     if (!sized.ok()) return sized.status();
+    if (sized->mode < RAFTER_PAD_CONSTANT || sized->mode > RAFTER_PAD_REFLECT) {
+      return rafter::Status::InvalidArgument("mode: " + std::to_string(sized->mode) +
+                                             " is unknown, allowed: 0 (constant), 1 (edge), 2 (reflect)");
+    }
     rafter::PadDesc converted;
-    converted.mode = sized->mode >= RAFTER_PAD_CONSTANT && sized->mode <= RAFTER_PAD_REFLECT
-                         ? static_cast<rafter::PadMode>(sized->mode)
-                         : static_cast<rafter::PadMode>(255);
+    converted.mode = static_cast<rafter::PadMode>(sized->mode);
     converted.value = sized->value;
     converted.n = sized->n, converted.c = sized->c, converted.in = {sized->in_h, sized->in_w};
     converted.pad = {sized->pad_top, sized->pad_left, sized->pad_bottom, sized->pad_right};

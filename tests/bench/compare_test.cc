@@ -100,6 +100,9 @@ TEST(CompareReports, ListsWhatEitherLacksAndDecidesNothingWithoutIt) {
   b.cases.erase(b.cases.begin());
   b.cases[0].error = "wrong output";
   const ReportComparison c = CompareReports(a, b, 0.03);
+  ReportComparison hostile = c;
+  hostile.in_b.missing[0].label = "\x1b[31mred\n2nd";
+  EXPECT_NE(ComparisonText(hostile, "a", "b", 0.03).find("  \\x1b[31mred\\x0a2nd: not in"), std::string::npos);
   ASSERT_EQ(c.in_b.missing.size(), 2u);
   EXPECT_EQ(c.in_b.timed_by_other, 3);
   EXPECT_EQ(c.in_b.missing[0].label, "case 0");

@@ -342,7 +342,9 @@ static void test_copies(void) {
   CHECK(refused(rafter_concat_run(concat, two, 2, dst, &options), "struct_bytes"));
   rafter_concat_destroy(concat);
   join.axis = 9;
-  CHECK(refused(rafter_concat_create(&join, 1, &concat), "axis"));
+  CHECK(refused(rafter_concat_create(&join, 1, &concat), "axis: 9 is unknown"));
+  join.axis = 256;
+  CHECK(refused(rafter_concat_create(&join, 1, &concat), "axis: 256 is unknown"));
 
   rafter_pad_desc mirror = {.struct_bytes = sizeof mirror, .mode = RAFTER_PAD_REFLECT, .n = 1, .c = 2,
                             .in_h = 3, .in_w = 3, .pad_left = 2};
@@ -354,8 +356,8 @@ static void test_copies(void) {
   rafter_pad_destroy(pad);
   mirror.pad_left = 3;
   CHECK(refused(rafter_pad_create(&mirror, 1, &pad), "up to 2"));
-  mirror.mode = 5;
-  CHECK(refused(rafter_pad_create(&mirror, 1, &pad), "mode"));
+  mirror.mode = -1;
+  CHECK(refused(rafter_pad_create(&mirror, 1, &pad), "mode: -1 is unknown"));
   rafter_reorder_destroy(NULL);
   rafter_concat_destroy(NULL);
   rafter_pad_destroy(NULL);
