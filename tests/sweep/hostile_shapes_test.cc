@@ -62,6 +62,17 @@ TEST(HostileShapes, PaddingAtLeastTheImage) {
   }
 }
 
+// Tiles in the padding must not be listed before they are found to be too many.
+TEST(HostileShapes, EndlessPaddingIsPlannedAtOnce) {
+  for (const int64_t groups : {1, 8}) {
+    for (const Padding& pad : {Padding{1, int64_t{1} << 40, 1, 1}, {1, 1, 1, int64_t{1} << 40}}) {
+      ConvDesc desc;
+      desc.groups = groups, desc.ic = desc.oc = 8, desc.in = {8, 8}, desc.kernel = {3, 3}, desc.pad = pad;
+      EXPECT_TRUE(Conv::Create(desc, {.threads = 1}).ok()) << groups;  // minutes, were it not
+    }
+  }
+}
+
 TEST(HostileShapes, StrideBeyondTheKernel) {
   Check(Desc(1, 1, 20, 20, {11, 1, 3, 1, 0, 0}, {11, 1, 3, 1, 0, 0}));
   Check(Desc(2, 1, 16, 30, {9, 2, 5, 1, 0, 0}, {9, 2, 4, 1, 1, 0}));

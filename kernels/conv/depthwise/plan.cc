@@ -72,6 +72,7 @@ Offer Consider(const ConvProblem& problem, const PlanContext& context) {
     return {"sizes, padding, strides or dilations lead too far for its offsets", 0};
   if (TooManyPhases(d.stride, d.dilation, problem))
     return {"the dilation leaves too many separate phases", 0};
+  if (std::max({d.pad.top, d.pad.left, d.pad.bottom, d.pad.right}) > kMaxPad) return {"padding of more than 65536", 0};
   if (IsNchw(problem)) return ConsiderNchw(problem, context);
   const Geometry g = GeometryOf(problem, d.kernel.w == 1 && d.kernel.h > 1);
   Offer offer;

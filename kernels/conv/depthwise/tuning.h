@@ -9,6 +9,8 @@ namespace rafter::depthwise {
 
 // More phases than this in one direction (a dilation beyond it) go to the general algorithms.
 inline constexpr int64_t kMaxPhases = 4096;
+// So does padding of more than this: tiles that reach into it are listed one by one.
+inline constexpr int64_t kMaxPad = 65536;
 
 // Sums of a row whose kernel goes in pieces, per thread, on the stack.
 inline constexpr int64_t kPartialBytes = 16 << 10;

@@ -69,13 +69,14 @@ Status TilePlan::CutStretches() {
   s.count = std::min(blocking_.segments, tiles);
   s.width = tiles / s.count, s.wide = tiles % s.count;
   s.head = s.count == 1 ? 1 : 0;
-  while (s.head < s.count && s.begin(s.head) * g.stride.w < g.pad_left) ++s.head;
+  const auto few = [&] { return s.head + s.tail <= kMaxEndStretches; };
+  while (few() && s.head < s.count && s.begin(s.head) * g.stride.w < g.pad_left) ++s.head;
   const auto inside = [&](int64_t i) {
     return (s.end(i) - 1) * g.stride.w - g.pad_left + (g.kernel.w - 1) * g.dilation.w < g.in.w;
   };
   if (s.count > 1 && g.out.w % s.grain != 0) s.tail = 1;
-  while (s.head + s.tail < s.count && !inside(s.count - 1 - s.tail)) ++s.tail;
-  if (s.head + s.tail > kMaxEndStretches) {
+  while (few() && s.head + s.tail < s.count && !inside(s.count - 1 - s.tail)) ++s.tail;
+  if (!few()) {
     return Status::Unsupported("padding covers too many stretches of the row");
   }
   return {};
