@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "jit/code_cache.h"
-#include "jit/isa.h"
 #include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
@@ -197,7 +196,7 @@ TEST(Depthwise, KernelCountReachesAPlateau) {
           }
           for (int64_t width = 1; width <= 100; ++width) plan(1, width), plan(30, width), plan(300, width);
           for (int i = 0; i < 2000; ++i) plan(random.Between(1, 300), random.Between(1, 300));
-          // In NCHW small planes have kernels of their own by their rows: 142 have been seen, with a larger L2 than most.
+          // In NCHW small planes have kernels of their own by their rows: 142 have been seen, with a larger L2 than here.
           EXPECT_LE(jit::GetCodeCacheStats().kernels, kernel > 3 ? 192u : 160u) << kernel;
           const uint64_t before = jit::GetCodeCacheStats().misses;
           for (int i = 0; i < 300; ++i) plan(random.Between(1, 300), random.Between(1, 300));
