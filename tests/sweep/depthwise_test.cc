@@ -196,7 +196,7 @@ TEST(Depthwise, KernelCountReachesAPlateau) {
           }
           for (int64_t width = 1; width <= 100; ++width) plan(1, width), plan(30, width), plan(300, width);
           for (int i = 0; i < 2000; ++i) plan(random.Between(1, 300), random.Between(1, 300));
-          // In NCHW small planes have kernels of their own by their rows: 142 have been seen, with a larger L2 than here.
+          // In NCHW small planes have kernels of their own by their rows: 142 have been seen, on another machine model.
           EXPECT_LE(jit::GetCodeCacheStats().kernels, kernel > 3 ? 192u : 160u) << kernel;
           const uint64_t before = jit::GetCodeCacheStats().misses;
           for (int i = 0; i < 300; ++i) plan(random.Between(1, 300), random.Between(1, 300));
