@@ -4,7 +4,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "bench/printable.h"
+#include "runtime/system_files.h"
 
 namespace rafter::bench {
 namespace {

@@ -11,6 +11,7 @@
 #include "kernels/cost/conv_cost.h"
 #include "kernels/sizes.h"
 #include "rafter/cost.h"
+#include "runtime/system_files.h"
 
 namespace rafter::bench {
 namespace {

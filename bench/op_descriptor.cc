@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/printable.h"
+#include "runtime/system_files.h"
 
 namespace rafter::bench {
 namespace {

@@ -65,14 +65,4 @@ std::string Counted(size_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
-std::vector<std::string_view> SplitText(std::string_view text, char separator) {
-  std::vector<std::string_view> pieces;
-  for (;;) {
-    const size_t end = text.find(separator);
-    pieces.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return pieces;
-    text.remove_prefix(end + 1);
-  }
-}
-
 }  // namespace rafter::bench

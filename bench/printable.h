@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace rafter::bench {
 
@@ -22,9 +21,6 @@ size_t FindControl(std::string_view text) noexcept;
 
 // "1 case", "3 cases".
 std::string Counted(size_t count, std::string_view noun);
-
-// Pieces between separators; one empty piece for an empty text.
-std::vector<std::string_view> SplitText(std::string_view text, char separator);
 
 }  // namespace rafter::bench
 

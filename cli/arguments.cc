@@ -13,6 +13,7 @@
 #include "jit/isa.h"
 #include "kernels/conv/dispatch.h"
 #include "kernels/conv/tile/blocking.h"
+#include "runtime/system_files.h"
 
 namespace rafter::cli {
 namespace {
@@ -67,7 +68,7 @@ Result<std::vector<int>> ParseThreads(std::string_view text, int available) {
           : fmt::format("1 to {} (CPUs that this process may use), or a list such as 1,{}",
                         available, available);
   std::vector<int> counts;
-  for (std::string_view piece : bench::SplitText(text, ',')) {
+  for (std::string_view piece : SplitText(text, ',')) {
     const auto count = ReadNumber<int>(piece);
     if (!count || *count < 1 || *count > available) return NotAllowed("--threads", text, allowed);
     if (std::find(counts.begin(), counts.end(), *count) != counts.end()) {
@@ -109,7 +110,7 @@ Result<Planning> ParsePlanning(std::string_view text) {
 
 Result<std::vector<bench::CacheMode>> ParseCacheModes(std::string_view text) {
   std::vector<bench::CacheMode> modes;
-  for (const std::string_view piece : bench::SplitText(text, ',')) {
+  for (const std::string_view piece : SplitText(text, ',')) {
     const auto mode = bench::ParseCacheMode(piece);
     if (!mode || std::find(modes.begin(), modes.end(), *mode) != modes.end()) {
       return NotAllowed("--mode", text, "hot, cold-weights, cold, or a list of them, each once");
@@ -141,7 +142,7 @@ Result<TileChoice> ParseTile(std::string_view text, Isa isa) {
   if (text.empty()) return TileChoice();
   constexpr int kMostVecs = 24;
   const jit::IsaInfo& info = jit::GetIsaInfo(isa);
-  const std::vector<std::string_view> parts = bench::SplitText(text, 'x');
+  const std::vector<std::string_view> parts = SplitText(text, 'x');
   if (parts.size() == 2 && info.vec_bytes > 0) {
     const auto px = ReadNumber<int>(parts[0]), vecs = ReadNumber<int>(parts[1]);
     if (px && vecs && *px >= 1 && *px <= tile::MaxPixels(info, *vecs)) return TileChoice{*px, *vecs};
@@ -223,7 +224,7 @@ Status BadPostOp(std::string_view text) {
 }
 
 std::optional<PostOp> ReadPostOp(std::string_view text, int64_t oc) {
-  const std::vector<std::string_view> parts = bench::SplitText(text, ':');
+  const std::vector<std::string_view> parts = SplitText(text, ':');
   const auto* rule = std::find_if(std::begin(kPostOpRules), std::end(kPostOpRules),
                                   [&](const PostOpRule& r) { return r.name == parts[0]; });
   if (rule == std::end(kPostOpRules)) return std::nullopt;
@@ -246,7 +247,7 @@ Result<PostOps> ParsePostOps(std::string_view text, int64_t oc) {
   if (text.empty()) return ops;
   std::string chain(text);
   std::replace(chain.begin(), chain.end(), ',', '+');
-  for (std::string_view piece : bench::SplitText(chain, '+')) {
+  for (std::string_view piece : SplitText(chain, '+')) {
     std::optional<PostOp> op = ReadPostOp(piece, oc);
     if (!op || ops.size() == kMaxPostOps) return BadPostOp(text);
     ops.push_back(std::move(*op));
