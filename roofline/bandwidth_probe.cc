@@ -109,13 +109,7 @@ class Sweep {
   // One run of all threads over blocks [begin, begin + blocks) of their arrays of `array_blocks`.
   double RunNs(const Loop& loop, int64_t begin, int64_t blocks, int64_t passes) noexcept {
     return timer_.RunNs([&](int thread) noexcept {
-      StreamArgs args = StreamArgsFor(arena_.part(thread), loop.mix, loop.array_blocks);
-      const int64_t offset = begin * kStreamBlockBytes;
-      args.a += offset;
-      args.b += offset;
-      args.dst += offset;
-      args.blocks = blocks;
-      args.passes = passes;
+      StreamArgs args = StreamSliceFor(arena_.part(thread), loop.mix, loop.array_blocks, begin, blocks, passes);
       loop.kernel(&args);
     });
   }

@@ -58,23 +58,19 @@ Result<LevelProbe> LevelProbe::Create(Isa isa, ParallelFor& pool, int threads, M
 
 double LevelProbe::RunNs(int64_t begin, int64_t blocks, int64_t passes) noexcept {
   return TeamTimer(pool_, threads_).RunNs([&](int thread) noexcept {
-    StreamArgs args = StreamArgsFor(memory_.get() + part_bytes_ * static_cast<size_t>(thread), mix_, array_blocks_);
-    const int64_t offset = begin * kStreamBlockBytes;
-    args.a += offset;
-    args.b += offset;
-    args.dst += offset;
-    args.blocks = blocks;
-    args.passes = passes;
+    std::byte* part = memory_.get() + part_bytes_ * static_cast<size_t>(thread);
+    StreamArgs args = StreamSliceFor(part, mix_, array_blocks_, begin, blocks, passes);
     kernel_->entry<StreamFunction>()(&args);
   });
 }
 
 double LevelProbe::Measure() noexcept {
   // A slice lies where the last round left it; what fits is brought into its caches again.
-  if (slice_blocks_ == array_blocks_) RunNs(0, array_blocks_, 1);
+  const bool is_whole = slice_blocks_ == array_blocks_;
+  if (is_whole) RunNs(0, array_blocks_, 1);
   if (next_ + slice_blocks_ > array_blocks_) next_ = 0;
-  const double ns = RunNs(next_, slice_blocks_, slice_blocks_ == array_blocks_ ? passes_ : 1);
-  const int64_t passes = slice_blocks_ == array_blocks_ ? passes_ : 1;
+  const int64_t passes = is_whole ? passes_ : 1;
+  const double ns = RunNs(next_, slice_blocks_, passes);
   next_ += slice_blocks_;
   return static_cast<double>(slice_blocks_ * kStreamBlockBytes * ShapeOf(mix_).streams * passes * threads_) / ns;
 }

@@ -153,6 +153,18 @@ StreamArgs StreamArgsFor(std::byte* part, Mix mix, int64_t blocks) noexcept {
   return args;
 }
 
+StreamArgs StreamSliceFor(std::byte* memory, Mix mix, int64_t blocks, int64_t begin, int64_t count,
+                          int64_t passes) noexcept {
+  StreamArgs args = StreamArgsFor(memory, mix, blocks);
+  const int64_t offset = begin * kStreamBlockBytes;
+  args.a += offset;
+  args.b += offset;
+  args.dst += offset;
+  args.blocks = count;
+  args.passes = passes;
+  return args;
+}
+
 Result<jit::KernelPtr> CompileStream(Isa isa, Mix mix, bool non_temporal) {
   const jit::IsaInfo& info = jit::GetIsaInfo(isa);
   if (info.vec_bytes == 0 || isa > DetectedIsa()) {

@@ -37,6 +37,9 @@ StreamShape ShapeOf(Mix mix) noexcept;
 // meet loads of the same address bits.
 inline constexpr size_t kStreamSlackBytes = 16 << 10;
 StreamArgs StreamArgsFor(std::byte* memory, Mix mix, int64_t blocks) noexcept;
+// … `passes` over their blocks [begin, begin + count) only.
+StreamArgs StreamSliceFor(std::byte* memory, Mix mix, int64_t blocks, int64_t begin, int64_t count,
+                          int64_t passes) noexcept;
 
 // kUnsupported without executable memory. Mixes without a store have no non-temporal variant:
 // kInvalidArgument.
