@@ -242,15 +242,13 @@ void TileDriver::ContinuePrefetch(int64_t tiles) {
 }
 
 int64_t TilePlan::chunks() const {
-  if (!blocking_.staging.used() || blocking_.staging.gathers()) return CeilDiv(units(), blocking_.units_per_chunk);
+  if (!blocking_.staging.copies_rows()) return CeilDiv(units(), blocking_.units_per_chunk);
   return geometry_.n * CeilDiv(geometry_.out.h * stretches_.count, blocking_.units_per_chunk);
 }
 
 Range TilePlan::Chunk(int64_t index) const {
   const int64_t size = blocking_.units_per_chunk;
-  if (!blocking_.staging.used() || blocking_.staging.gathers()) {
-    return {index * size, std::min((index + 1) * size, units())};
-  }
+  if (!blocking_.staging.copies_rows()) return {index * size, std::min((index + 1) * size, units())};
   const int64_t image = geometry_.out.h * stretches_.count, chunks = CeilDiv(image, size);
   const int64_t begin = index / chunks * image;
   return {begin + index % chunks * size, begin + std::min((index % chunks + 1) * size, image)};

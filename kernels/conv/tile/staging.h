@@ -32,6 +32,7 @@ struct Staging {
 
   bool used() const { return groups > 0; }
   bool gathers() const { return block > 0; }
+  bool copies_rows() const { return used() && !gathers(); }
 };
 
 // The copies that suit this geometry, whether or not they pay; unused where nothing lies far apart.
