@@ -63,6 +63,7 @@ class TileDriver {
   StageCopier stage_;
   int64_t tile_ = -1;                             // the current channel tile
   const ChannelPlan* channels_ = nullptr;
+  const float* weights_ = nullptr;                // of the current channel tile, its first block
   int64_t src_channel_ = 0, dst_channel_ = 0;     // bytes, of the current channel tile
   int64_t residual_channel_[kMaxPostOps] = {};
   int64_t last_unit_ = 0;  // end of the current item's rows
@@ -96,7 +97,7 @@ void TileDriver::SetChannelTile(int64_t index) {
   const PanelLayout& panels = plan_.panels_;
   const int64_t vec = run.first_vec + tile * run.oc_vecs;
   const int64_t channel = group * g_.oc_g + vec * panels.lanes;
-  args_.weights = call_.weights + panels.weights(group, vec);
+  weights_ = call_.weights + panels.weights(group, vec);
   args_.bias = call_.weights + panels.bias(group, vec);
   args_.tail_mask = FirstLanes(run.tail_lanes);
   const int64_t staged = plan_.blocking_.staging.groups;
@@ -189,7 +190,6 @@ void TileDriver::RunItem(int64_t item) {
 void TileDriver::RunPasses(Range units, bool has_next_tile) {
   const int64_t blocks = plan_.edge_.blocks, step = plan_.blocking_.channel_blocks_per_pass;
   const int64_t block_bytes = plan_.edge_.weights_block_step;
-  const float* weights = args_.weights;
   alignas(64) float partial[kPartialBytes / kFloat];
   const int64_t unit_floats =  // nothing is parked in a single pass
       step >= blocks ? 0 : plan_.stretches_.end(0) * channels_->run.oc_vecs * plan_.panels_.lanes;
@@ -198,13 +198,13 @@ void TileDriver::RunPasses(Range units, bool has_next_tile) {
     is_last_pass_ = blocks_.end == blocks;
     args_.load_partial = begin > 0;
     args_.store_partial = !is_last_pass_;
-    args_.weights = Shift(weights, begin * block_bytes);
+    args_.weights = Shift(weights_, begin * block_bytes);
     if (!is_last_pass_) {
-      StartPrefetch(Shift(weights, blocks_.end * block_bytes), (blocks - blocks_.end) * block_bytes);
+      StartPrefetch(Shift(weights_, blocks_.end * block_bytes), (blocks - blocks_.end) * block_bytes);
     } else if (has_next_tile) {
-      StartPrefetch(Shift(weights, channels_->run.oc_vecs * args_.panel), blocks * block_bytes);
+      StartPrefetch(Shift(weights_, channels_->run.oc_vecs * args_.panel), blocks * block_bytes);
     } else {
-      StartPrefetch(weights, 0);
+      StartPrefetch(weights_, 0);
     }
     last_unit_ = is_last_pass_ ? units.end : 0;
     for (int64_t unit = units.begin; unit < units.end; ++unit) {

@@ -1,4 +1,5 @@
-// tests/kernels/conv/tile/tile_plan_test.cc: outputs stored past the caches. All else about plans is in the sweep.
+// tests/kernels/conv/tile/tile_plan_test.cc: what only shows with small caches or large layers: outputs stored past
+// the caches, weights in several passes. All else about plans is in the sweep.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,26 +11,28 @@
 namespace rafter::testing {
 namespace {
 
-// A machine on which every output is too large for its caches.
-class ScopedTinyL3 {
+// This machine with caches of other sizes.
+class ScopedCaches {
  public:
-  ScopedTinyL3() : original_(CurrentMachineModel()) {
+  ScopedCaches(int64_t l2_bytes, int64_t l3_bytes) : original_(CurrentMachineModel()) {
     MachineModel model = original_;
-    model.l3_bytes = 64;
+    model.l2_bytes = l2_bytes, model.l3_bytes = l3_bytes;
     SetMachineModel(model);
   }
-  ~ScopedTinyL3() { SetMachineModel(original_); }
+  ~ScopedCaches() { SetMachineModel(original_); }
 
  private:
   const MachineModel original_;
 };
+
+constexpr int64_t kL2 = 512 << 10, kNoL3 = 64;  // with the latter every output is too large for the caches
 
 bool Streams(const ConvTester& tester) {
   return tester.kernel_name().find("_stream") != std::string::npos;
 }
 
 TEST(StreamedOutput, IsRightAndOnlyInNhwc) {
-  const ScopedTinyL3 tiny;
+  const ScopedCaches caches(kL2, kNoL3);
   ForEachIsa([](Isa isa) {
     for (const Layout layout : {Layout::kNhwc, Layout::kNchw16c, Layout::kNchw8c}) {
       for (const int64_t oc : {16, 32, 48, 64, 144}) {
@@ -50,7 +53,7 @@ TEST(StreamedOutput, IsRightAndOnlyInNhwc) {
 }
 
 TEST(StreamedOutput, NotWherePixelsShareLines) {
-  const ScopedTinyL3 tiny;
+  const ScopedCaches caches(kL2, kNoL3);
   ForEachIsa([](Isa) {
     for (const int64_t oc : {8, 17, 24, 40}) {
       ConvDesc desc;
@@ -66,6 +69,27 @@ TEST(StreamedOutput, NotWherePixelsShareLines) {
     ConvTester tester(desc);
     ASSERT_TRUE(tester.Algorithm("pointwise").Run());
     EXPECT_FALSE(Streams(tester)) << tester.kernel_name();
+  });
+}
+
+// Weights of a channel tile that exceed L2's share, and chunks of rows that follow each other with the same tile: each
+// starts with the first pass again.
+TEST(WeightsInPasses, ChunksOfOneChannelTile) {
+  const ScopedCaches caches(16 << 10, 32 << 20);
+  ForEachIsa([](Isa) {
+    for (const Layout layout : {Layout::kNhwc, Layout::kNchw16c, Layout::kNchw8c}) {
+      for (const int64_t oc : {5, 16, 48, 100}) {
+        ConvDesc desc;
+        desc.ic = 130, desc.oc = oc, desc.in = {23, 17}, desc.kernel = {3, 3}, desc.pad = {1, 1, 1, 1};
+        desc.src.layout = desc.dst.layout = layout;
+        desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+        for (const int threads : {1, 2, 3}) {
+          ConvTester tester(desc);
+          ASSERT_TRUE(tester.Algorithm("direct").Threads(threads).Run()) << "oc " << oc << ", threads " << threads;
+          EXPECT_NE(tester.kernel_name().find("_passes"), std::string::npos) << tester.kernel_name();
+        }
+      }
+    }
   });
 }
 
