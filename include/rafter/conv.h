@@ -11,10 +11,10 @@
 //       * weights[g*OC/G+o][i][kh][kw]),  inputs outside the image count as zero and are never touched.
 // Output size: floor((in + pad - (dilation * (kernel - 1) + 1)) / stride) + 1 in each direction.
 //
-// The result has the same bits for any thread count and batch split, and, with direct summation, for any image size
-// around the same window: every sum runs over blocks of input channels, kernel rows, kernel columns, channels of
-// the block, starts from zero, and the bias is added last. Algorithms that transform (see Accuracy) have tiles, so that
-// a window's bits also depend on where in the image it lies.
+// The result has the same bits for any thread count and batch split, and, with the same directly summing algorithm(),
+// for any image size around the same window: every sum runs over blocks of input channels, kernel rows, kernel columns,
+// channels of the block, starts from zero, and the bias is added last. Algorithms that transform (see Accuracy) have
+// tiles, so that a window's bits also depend on where in the image it lies.
 #ifndef RAFTER_CONV_H_
 #define RAFTER_CONV_H_
 
@@ -122,9 +122,9 @@ struct RunOptions {
   int max_threads = 0;              // upper limit for this call; 0 = the plan's own count
 };
 
-// A planned convolution. Results have the same bits for any thread count, batch split and image size around the same
-// window; between algorithms, instruction sets and layouts the order of a sum may differ (Explain names it).
-// Immutable: Run may be called from several threads at the same time.
+// A planned convolution. Results have the same bits for any thread count and batch split, and with the same algorithm()
+// for any image size around the same window (see above); between algorithms, instruction sets and layouts the order of a
+// sum may differ (Explain names it). Immutable: Run may be called from several threads at the same time.
 class RAFTER_EXPORT Conv {
  public:
   // Errors: kInvalidArgument (names field, value, what is allowed), kUnsupported (a forced algorithm

@@ -113,7 +113,7 @@ double StripCycles(const Layer& layer, const Piece& piece, int px, const Along& 
   // Vectors of 8 channels or less in one store, parts of them in up to three.
   const double stores =
       px * static_cast<double>(piece.channels / 8 + std::min<int64_t>(piece.channels % 8, 2));
-  return steps * StepCycles(layer, piece, px, along, machine) + kStripCycles +
+  return steps * along.inside * StepCycles(layer, piece, px, along, machine) + kStripCycles +
          static_cast<double>(layer.kh) * groups_of_columns * kRowCycles + accs * kAccumulatorCycles +
          (parts ? accs * kPartCycles : 0) + stores * kStoreCycles;
 }

@@ -51,6 +51,7 @@ std::vector<int> VectorCounts(const Layer& layer);
 // Cycles of one strip of px pixels, by the pipes and ports of `machine`.
 struct Along {
   int64_t stride = 1, dilation = 1;  // along the row
+  double inside = 1;                 // share of the taps that are multiplied
 };
 double StripCycles(const Layer& layer, const Piece& piece, int px, const Along& along,
                    const MachineModel& machine);

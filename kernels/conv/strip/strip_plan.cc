@@ -45,13 +45,11 @@ int PxCap(const ConvProblem& problem, const MachineModel& machine) {
   return machine.l1d_bytes > (32 << 10) ? kMaxAliasedPixels : kMaxAliasedPixelsSmallL1;
 }
 
-// What kernels with an output channel per lane take when nothing but their multiplications costs time.
-double LeastCyclesOfFullVectors(const ConvProblem& problem, const Layer& layer,
-                                const MachineModel& machine) {
-  const double taps = CountAxis(AxisH(problem)).pairs * CountAxis(AxisW(problem)).pairs *
-                      static_cast<double>(problem.desc.n);
-  const auto vectors = static_cast<double>(layer.groups * CeilDiv(layer.oc_g, layer.lanes));
-  return taps * static_cast<double>(layer.ic_g) * vectors / machine.fma_pipes;
+// Share of the taps that fall inside of the image: the others are skipped.
+double TapsInside(const ConvProblem& problem) {
+  const double taps = static_cast<double>(problem.desc.kernel.h * problem.oh) *
+                      static_cast<double>(problem.desc.kernel.w * problem.ow);
+  return CountAxis(AxisH(problem)).pairs * CountAxis(AxisW(problem)).pairs / taps;
 }
 
 // One where waking more costs what they bring.
@@ -108,20 +106,19 @@ double PredictUs(const ConvProblem& problem, const std::vector<Piece>& pieces,
   const MachineModel& machine = *context.machine;
   const Layer layer = LayerOf(problem, jit::GetIsaInfo(context.isa));
   const int cap = PxCap(problem, machine);
+  const Along along{d.stride.w, d.dilation.w, TapsInside(problem)};
   double row_cycles = 0;
   for (const Piece& piece : pieces) {
     const int64_t strips = CeilDiv(problem.ow, std::min(piece.px, cap));
     const int px = static_cast<int>(problem.ow / strips);
     const int64_t wide = problem.ow % strips;
-    const Along along{d.stride.w, d.dilation.w};
     double cycles = static_cast<double>(strips - wide) * StripCycles(layer, piece, px, along, machine);
     if (wide > 0) {
       cycles += static_cast<double>(wide) * StripCycles(layer, piece, px + 1, along, machine);
     }
     row_cycles += cycles * static_cast<double>(piece.units);
   }
-  const double cycles = std::min(kOtherLosses * row_cycles * static_cast<double>(d.n * problem.oh),
-                                 kCapShare * LeastCyclesOfFullVectors(problem, layer, machine));
+  const double cycles = kOtherLosses * row_cycles * static_cast<double>(d.n * problem.oh);
   const double us = cycles / (machine.clock_ghz * 1000);
   return machine.call_us + std::min(us, us / context.threads + machine.fork_join_us);
 }

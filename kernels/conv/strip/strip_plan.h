@@ -24,8 +24,7 @@ const char* RefusalOf(const ConvProblem& problem);
 // tensor allows it. Any other problem as it is.
 ConvProblem JoinRows(const ConvProblem& problem);
 
-// Predicted time of the whole problem. At most what kernels with an output channel per lane could reach at best, so
-// that they are never preferred for some image sizes of a layer only: the order of sums would change.
+// Predicted time of the whole problem.
 double PredictUs(const ConvProblem& problem, const std::vector<Piece>& pieces,
                  const PlanContext& context);
 

@@ -34,7 +34,8 @@ class Chooser {
   double StepCycles(int px, int vecs) const;
   double TileCycles(int px, int vecs) const;
   double PieceCycles() const;
-  int64_t OutputLines(int vecs) const;
+  double EdgeCycles() const;
+  double OutputCycles(int vecs) const;
   double RowCycles(int vecs);
   int PxMax(int vecs) const { return std::min(px_max_[vecs], px_cap_); }
   int PxCap() const;
@@ -57,11 +58,12 @@ class Chooser {
   const bool reads_far_;  // inputs, in place
   const DstOrder order_;
   // Plans are made often, divisions are slow, and every shape asks for the same.
-  const double steps_, columns_;  // input channels times taps; kernel columns of all channel blocks
+  const double steps_, columns_;  // input channels times taps; kernel columns (or joined rows) of all channel blocks
   const double fma_cycles_, load_cycles_, stream_cycles_;  // per FMA, load, byte of weights
   const double l1_weights_;                                // bytes that stay in L1
   const double pixel_cycles_;                              // per pixel, for inputs that no cache keeps
   const double piece_cycles_;                              // per tile, for inputs in blocks
+  const double edge_cycles_;                               // per row
   int px_max_[kMaxVecs + 1] = {};        // of the shape with so many vectors, 0: none
   double row_cycles_[kMaxVecs + 1] = {}; // 0: not known yet
   int px_cap_ = 0;
@@ -88,14 +90,15 @@ Chooser::Chooser(const Geometry& g, const jit::IsaInfo& isa, const MachineModel&
       reads_far_(!staging.used() && g.groups > 1 && StagingFor(g, machine, isa.vec_lanes()).used()),
       order_(DstOrderOf(g.dst_layout, isa.vec_lanes())),
       steps_(Steps(g)),
-      columns_(static_cast<double>(g.taps() * CeilDiv(g.ic_g, SumBlock(g.ic_g)))),
+      columns_(static_cast<double>((ColumnsJoin(g) ? g.kernel.h : g.taps()) * CeilDiv(g.ic_g, SumBlock(g.ic_g)))),
       fma_cycles_(1.0 / machine.fma_pipes),
       load_cycles_(1.0 / machine.load_ports),
       stream_cycles_(1 / (machine.l2_bytes_per_cycle * kL2Overlap)),
       l1_weights_(static_cast<double>(machine.l1d_bytes) * kL1Share),
       pixel_cycles_(HasStridedAlias() ? static_cast<double>(CeilDiv(g.ic_g * kFloat, kLineBytes)) * kStridedLineCycles
                                       : 0),
-      piece_cycles_(PieceCycles()) {
+      piece_cycles_(PieceCycles()),
+      edge_cycles_(EdgeCycles()) {
   for (const TileShape& shape : Shapes(isa)) px_max_[shape.oc_vecs] = shape.px;
 }
 
@@ -113,7 +116,7 @@ double Chooser::StepCycles(int px, int vecs) const {
 
 double Chooser::TileCycles(int px, int vecs) const {
   return steps_ * StepCycles(px, vecs) + columns_ * kColumnCycles + kTileCycles + px * pixel_cycles_ +
-         px * vecs * kAccumulatorCycles + static_cast<double>(px * OutputLines(vecs)) * kLineCycles +
+         px * vecs * kAccumulatorCycles + px * OutputCycles(vecs) +
          (reads_far_ ? FarCycles(g_, machine_, px) : 0) + piece_cycles_;
 }
 
@@ -128,10 +131,14 @@ double Chooser::PieceCycles() const {
   return static_cast<double>(blocks) * cycles;
 }
 
-// Lines that one pixel's outputs touch: where neighbouring tiles share a line, both pay for it.
-int64_t Chooser::OutputLines(int vecs) const {
-  if (order_ == DstOrder::kContiguous) return CeilDiv(static_cast<int64_t>(vecs) * isa_.vec_bytes, kLineBytes);
-  return CeilDiv(static_cast<int64_t>(vecs) * isa_.vec_lanes(), ChannelBlock(g_.dst_layout));
+// For the lines that one pixel's outputs touch: where neighbouring tiles share a line, both pay for it.
+double Chooser::OutputCycles(int vecs) const {
+  const int64_t bytes = static_cast<int64_t>(vecs) * isa_.vec_bytes;
+  if (order_ == DstOrder::kContiguous) {
+    return static_cast<double>(bytes / kLineBytes) * kLineCycles + (bytes % kLineBytes != 0 ? kSharedLineCycles : 0);
+  }
+  return static_cast<double>(CeilDiv(static_cast<int64_t>(vecs) * isa_.vec_lanes(), ChannelBlock(g_.dst_layout))) *
+         kLineCycles;
 }
 
 double Chooser::RowCycles(int vecs) {
@@ -143,7 +150,14 @@ double Chooser::RowCycles(int vecs) {
   if (wide_tiles > 0) {
     cycles += static_cast<double>(wide_tiles) * TileCycles(static_cast<int>(narrow + 1), vecs);
   }
-  return cycles;
+  return cycles += edge_cycles_;
+}
+
+// What the tiles at both ends of a row lose where all others run the columns of a kernel row as one.
+double Chooser::EdgeCycles() const {
+  if (g_.kernel.w == 1 || !ColumnsJoin(g_)) return 0;
+  const int edges = (g_.pad_left > 0) + (g_.pad_right > 0);
+  return static_cast<double>(edges * g_.kernel.h * (g_.kernel.w - 1)) * kEdgeColumnCycles;
 }
 
 bool Chooser::HasStridedAlias() const {

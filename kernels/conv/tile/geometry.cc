@@ -37,6 +37,12 @@ Geometry GeometryOf(const ConvProblem& problem) {
   return g;
 }
 
+bool ColumnsJoin(const Geometry& g) {
+  if (g.src_layout != Layout::kNhwc) return false;
+  if (g.kernel.w == 1) return true;
+  return g.groups == 1 && g.ic_g <= SumBlock(g.ic_g) && g.src.w == g.ic_g && g.dilation.w == 1;
+}
+
 Refusal LayoutRefusal(const ConvProblem& problem) {
   const ConvDesc& d = problem.desc;
   if (d.src.layout == Layout::kNchw) return "src is NCHW: channels are not together";

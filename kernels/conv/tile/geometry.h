@@ -26,6 +26,10 @@ struct Geometry {
 // The problem as it is: rows are image rows. `problem` must be one that LayoutRefusal accepts.
 Geometry GeometryOf(const ConvProblem& problem);
 
+// Whether a kernel row of a pixel is one contiguous piece of input: NHWC, dense channels, no dilation, and one channel
+// block, so that the order of the sum stays the same.
+bool ColumnsJoin(const Geometry& g);
+
 // Why the tile engine cannot take the problem's layouts; empty when it can.
 Refusal LayoutRefusal(const ConvProblem& problem);
 

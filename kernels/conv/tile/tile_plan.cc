@@ -17,14 +17,6 @@ constexpr int64_t kMaxEndStretches = 64;
 
 bool HasPieces(const Geometry& g) { return ChannelBlock(g.src_layout) > 1; }
 
-// Whether a kernel row of a pixel is one contiguous piece of input: NHWC, dense channels, no dilation, and
-// one channel block, so that the order of the sum stays the same.
-bool ColumnsJoin(const Geometry& g) {
-  if (g.src_layout != Layout::kNhwc) return false;
-  if (g.kernel.w == 1) return true;
-  return g.groups == 1 && g.ic_g <= SumBlock(g.ic_g) && g.src.w == g.ic_g && g.dilation.w == 1;
-}
-
 }  // namespace
 
 TilePlan::TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, Isa isa)

@@ -82,9 +82,10 @@ inline constexpr double kFewChains = 0.25;
 // hyper-thread beside it: tiles of 2 vectors (8 loads per 12 FMAs) lose 3 % against those of 3 or 4 (7 loads).
 inline constexpr double kLoadCost = 0.45, kWeightLineCost = 0.15;
 
-// Cycles per line of output that a tile touches. 1x1 with 64 channels at 56x56, Zen 3, AVX2: tiles of 3 vectors, which
-// share lines with their neighbours, lose 6 to 12 % against those of 4; 128 channels 5 to 7 %, 256 0 to 3 %.
-inline constexpr double kLineCycles = 18;
+// Cycles per line of output that a tile writes whole, and per line that it shares with its neighbour. 1x1 with 64
+// channels at 56x56, Zen 3, AVX2: tiles of 3 vectors lose 6 to 12 % against those of 4; 128 channels 5 to 7 %, 256 0 to
+// 3 %. Whole lines, 1x1 on 8 channels (100x100 to 256): 663 us of which multiplications explain 330.
+inline constexpr double kLineCycles = 4, kSharedLineCycles = 11;
 
 // Most channels per column that are written out without loops. Zen 3, AVX2, against loops (medians of paired runs):
 // 3x3 on 3 channels +8 to 11 %, 7x7 stride 2 on 3 channels +1 to 6 %, 1x1 on 16 channels +3 to 9 %, on 24 +1 to 3 %,
@@ -110,9 +111,12 @@ inline constexpr double kItemUs = 4;
 inline constexpr int64_t kPartialBytes = 32 << 10;
 
 // Fixed cost of a tile in cycles: zeroing, loop set-up, bias and store of one accumulator vector each.
-inline constexpr double kTileCycles = 20, kAccumulatorCycles = 1.5;
+inline constexpr double kTileCycles = 12, kAccumulatorCycles = 1;
 // … and of each kernel column of a channel block: counters and steps.
 inline constexpr double kColumnCycles = 2.5;
+// … and of each column beyond the first of a kernel row, at the ends of image rows, where those between run a kernel
+// row as one. 1 to 16 channels, 3x3 at 28x28: 174 cycles per tile where those of 64x64 take 110.
+inline constexpr double kEdgeColumnCycles = 15;
 
 }  // namespace rafter::tile
 
