@@ -123,8 +123,8 @@ struct RunOptions {
 };
 
 // A planned convolution. Results have the same bits for any thread count and batch split, and with the same algorithm()
-// for any image size around the same window (see above); between algorithms, instruction sets and layouts the order of a
-// sum may differ (Explain names it). Immutable: Run may be called from several threads at the same time.
+// for any image size around the same window (see above); between algorithms, instruction sets and layouts the order of
+// a sum may differ (Explain names it). Immutable: Run may be called from several threads at the same time.
 class RAFTER_EXPORT Conv {
  public:
   // Errors: kInvalidArgument (names field, value, what is allowed), kUnsupported (a forced algorithm
