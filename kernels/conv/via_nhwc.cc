@@ -273,6 +273,8 @@ Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanCon
     bytes += 2.0 * kFloat * static_cast<double>(d.n * d.oc * problem.oh * problem.ow);
     offer.predicted_us += kCopyUs;
   }
+  // Of single rows all channels lie close together: 128 channels of 25 to 100 pixels take a third of the time.
+  if (in.in.h == 1 && problem.oh == 1) bytes /= 2;
   offer.predicted_us += bytes / (CopyRate(bytes, *context.machine) * context.machine->clock_ghz * 1000);
   if (offer.draft) {
     offer.draft = std::make_unique<Draft>(std::move(inner_problem), std::move(offer.draft));

@@ -52,8 +52,13 @@ inline constexpr double kLoadCycles = 0.2, kFarPanelCycles = 0.4, kTileCycles = 
                         kParkCycles = 2, kCallCycles = 40;
 // Gathering: per float copied as it lies, per float of every second pixel or more, per run of pixels of a row.
 inline constexpr double kCopyCycles = 0.35, kGatherCycles = 1.6, kRunCycles = 30;
-// … per float picked from every second pixel at most, and otherwise.
-inline constexpr double kPickCycles = 0.6, kPickAnyCycles = 1.5;
+// … per float picked from every second pixel at most, and otherwise; rows are picked in whole vectors. For the vector
+// at the end of each plane, which has a mask; per panel and pass.
+inline constexpr double kPickCycles = 0.6, kPickAnyCycles = 1.5, kLastPickCycles = 8, kFillCycles = 150;
+// Per item: what the driver works out.
+inline constexpr double kItemCycles = 250;
+// Of weights that come from L3 for each segment, in units of what its rate says.
+inline constexpr double kWeightsCost = 1.5;
 // Part of the time of transfers from beyond L2 that does not hide behind the sums.
 inline constexpr double kExposedTransfer = 0.6;
 // Tensors beyond this share of L3, which other programs use as well, come at this part of its rate; so do those from

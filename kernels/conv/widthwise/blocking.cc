@@ -41,6 +41,8 @@ class Chooser {
   double CopyCycles(const Blocking& b) const;
   double TransferCycles(const Blocking& b) const;
   double RowCycles(const Blocking& b, int ocs, bool even_ends) const;
+  double CallsPerTile(const Blocking& b) const;
+  double LineCycles(const Blocking& b) const;
   double PredictUs(const Blocking& b) const;
   // Bytes of input that `rows` output rows of `pixels` pixels read.
   double InputBytes(int64_t rows, int64_t pixels) const;
@@ -146,7 +148,9 @@ double Chooser::MissCycles(const Blocking& b, int vecs, int rows) const {
   // Two tiles per row run edge kernels.
   if (masked) cycles += kMaskCycles * static_cast<double>(std::min<int64_t>(tiles, 2)) / static_cast<double>(tiles);
   if (!b.staged && ChannelsPerSet() > kL1Ways) cycles += kSetMissCycles;
-  if (g_.taps() == 1 && channels > kTlbChannels) cycles += kTlbMissCycles;
+  // Channels of planes that share pages with their neighbours do not need a page each.
+  const int64_t pages = g_.n > 0 ? channels * std::min<int64_t>(kPageBytes, g_.src.c * kFloat) / kPageBytes : 0;
+  if (g_.taps() == 1 && pages > kTlbPages) cycles += kTlbMissCycles;
   return cycles;
 }
 
@@ -184,10 +188,27 @@ double Chooser::ColumnCycles(const Blocking& b, int vecs, int ocs) const {
   const double inside =
       CountAxis(axis).pairs / (static_cast<double>(g_.out.h) * static_cast<double>(g_.kernel.h));
   const double sums = static_cast<double>(g_.ic_g) * ChannelCycles(b, vecs, rows, ocs) * inside;
-  // A call runs all tiles of a segment along the row, or a tile of pixels down the rows.
-  const double calls = g_.out.h == 1 || b.across ? 1.0 / static_cast<double>(b.segment_tiles) : 2;
-  return tiles * (sums + kTileCycles + accs * (kAccumulatorCycles + 2 * (passes - 1))) +
-         kCallCycles * passes * calls;
+  return tiles * (sums + kTileCycles + accs * (kAccumulatorCycles + 2 * (passes - 1)));
+}
+
+// Calls per tile of channels and pass: a call runs neighbours along the row, of tiles at its ends one; or, where tiles
+// lie below each other, those that see all kernel rows together, the others one by one.
+double Chooser::CallsPerTile(const Blocking& b) const {
+  constexpr int64_t kKinds = 3;  // left end, interior, right end
+  const int64_t tiles = CeilDiv(g_.out.w, b.max_vecs * isa_.vec_lanes());
+  const int64_t rows = CeilDiv(g_.out.h, MaxRows(g_, isa_, b.max_vecs, static_cast<int>(cut_.size)));
+  if (rows == 1 || b.across) return static_cast<double>(rows * b.segments * std::min(b.segment_tiles, kKinds));
+  const int64_t last = (g_.out.h - 1) * g_.stride.h + (g_.kernel.h - 1) * g_.dilation.h - g_.pad_top;
+  const int64_t below = std::max<int64_t>(0, CeilDiv(last - g_.in.h + 1, g_.stride.h));
+  const int64_t cut_rows = std::min(rows, CeilDiv(g_.pad_top, g_.stride.h) + below);
+  return static_cast<double>(tiles * (b.strips + cut_rows));
+}
+
+// Of inputs that stay in L2 from a tile of channels to the next one, per tile of channels.
+double Chooser::LineCycles(const Blocking& b) const {
+  const double bytes = InputBytes(g_.out.h, g_.out.w);
+  const double strip = InputBytes(b.strip_rows, b.segment_tiles * b.max_vecs * isa_.vec_lanes());
+  return strip <= static_cast<double>(machine_.l1d_bytes) * kLineL1Share ? 0 : bytes / kLineBytes * kL2LineCycles;
 }
 
 // Beyond L2: inputs and outputs once; outputs are read before they are written.
@@ -200,13 +221,15 @@ double Chooser::TransferCycles(const Blocking& b) const {
   const auto l3 = static_cast<double>(machine_.l3_bytes);
   const double rate = machine_.l3_bytes_per_cycle * (in + out <= l3 * kNearL3Share ? 1 : kFarRate);
   if (!b.staged && ChannelsPerSet() > kL1Ways) in *= kSharedSetReads;
-  return (in + 2 * out) / rate * kExposedTransfer;
+  return (in + 2 * out) / rate * (b.prefetches_output ? kExposedPrefetched : kExposedTransfer);
 }
 
 // Of filling the stage.
 double Chooser::CopyCycles(const Blocking& b) const {
   if (!b.staged) return 0;
-  const double strips = static_cast<double>(g_.n * g_.groups * b.strips * b.segments * b.channel_parts);
+  // Threads fill their stage once for all parts of the channels that they take.
+  const int64_t fills = std::min<int64_t>(b.channel_parts, b.threads);
+  const double strips = static_cast<double>(g_.n * g_.groups * b.strips * b.segments * fills);
   const double floats = InputBytes(b.strip_rows, b.segment_tiles * b.max_vecs * isa_.vec_lanes()) / sizeof(float);
   const double each = g_.stride.w == 1 ? kCopyCycles : g_.stride.w == 2 ? kSplitCycles : kGatherCycles;
   const int64_t rows = std::min(g_.in.h, (b.strip_rows - 1) * g_.stride.h + g_.kernel.h);
@@ -236,8 +259,11 @@ double Chooser::PredictUs(const Blocking& b) const {
   if (cut_.wide < cut_.tiles) {
     cycles += static_cast<double>(cut_.tiles - cut_.wide) * RowCycles(b, static_cast<int>(cut_.size) - 1, b.even_ends);
   }
+  const auto passes = static_cast<double>(CeilDiv(g_.ic_g, b.channels_per_pass));
+  cycles += static_cast<double>(cut_.tiles) * (CallsPerTile(b) * passes * kCallCycles + LineCycles(b));
+  cycles += static_cast<double>(b.strips * b.segments) * kItemCycles;
   cycles = cycles * static_cast<double>(g_.n * g_.groups) + TransferCycles(b) + CopyCycles(b);
-  return cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
+  return kOtherLosses * cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
          (b.threads > 1 ? machine_.fork_join_us : 0);
 }
 

@@ -81,6 +81,7 @@ class WidthDriver {
   const RowKernels& rows_;
   const ColumnKernels* kernels_ = nullptr;
   float* stage_ = nullptr;                         // of this thread
+  int64_t staged_item_ = -1;                       // strip and segment whose inputs it holds
   int64_t first_y_ = 0, first_x_ = 0;              // of the item
   int64_t n_ = 0, src_channel_ = 0, channel_ = 0;  // image, first input and output channel
   int64_t ocs_ = 1;
@@ -95,7 +96,7 @@ class WidthDriver {
 };
 
 void WidthDriver::RunItem(int64_t item) {
-  const int64_t part = item % b_.channel_parts;
+  const int64_t all = item, part = item % b_.channel_parts;
   item /= b_.channel_parts;
   const int64_t segment = item % b_.segments;
   item /= b_.segments;
@@ -112,9 +113,11 @@ void WidthDriver::RunItem(int64_t item) {
   }
   first_y_ = rows.begin;
   first_x_ = std::max<int64_t>(0, row_tiles.begin * plan_.tile_pixels() - plan_.stage_margin());
-  if (b_.staged) {
+  // The parts of the channels of a strip follow each other.
+  if (const int64_t strip_item = all / b_.channel_parts; b_.staged && strip_item != staged_item_) {
     const float* image = call_.src + n_ * g_.src.n + group * g_.ic_g * g_.src.c;
     plan_.stage_.Fill(g_, image, rows, first_x_, stage_);
+    staged_item_ = strip_item;
   }
   const Range channel_tiles = SplitRange(plan_.channels_.tiles, b_.channel_parts, part);
   for (int64_t tile = channel_tiles.begin; tile < channel_tiles.end; ++tile) {
