@@ -97,6 +97,36 @@ TEST(DepthwiseNchw, KernelsOfOneRowOrColumn) {
   });
 }
 
+// Rows of outputs without any input, strides beyond the kernel, kernels of more rows than fit in registers: bands.
+TEST(DepthwiseNchw, Bands) {
+  ForEachIsa([](Isa) {
+    Random random(23);
+    uint64_t seed = 0;
+    for (const Size2 kernel : {Size2{13, 1}, Size2{1, 7}, Size2{3, 3}, Size2{4, 4}, Size2{2, 1}, Size2{12, 2}}) {
+      for (const int64_t stride : {1, 2, 5}) {
+        for (int64_t width = 6; width <= 70; width += random.Between(1, 5)) {
+          const int64_t height = random.Between(1, 40), dilation = random.Between(0, 3) == 0 ? 3 : 1;
+          ConvDesc desc = Layer(random.Between(1, 18), {height, width}, kernel, stride, Same(kernel));
+          desc.stride.w = std::min<int64_t>(2, stride), desc.dilation = {dilation, dilation};
+          desc.pad.bottom += random.Between(0, 2 * kernel.h * dilation), desc.pad.top += random.Between(0, 9);
+          if (random.Between(0, 3) == 0) desc.pad.right += random.Between(0, 20);
+          if (height + desc.pad.top + desc.pad.bottom <= (kernel.h - 1) * dilation) continue;
+          if (width + desc.pad.left + desc.pad.right <= (kernel.w - 1) * dilation) continue;
+          if (random.Between(0, 1) == 0) desc.post_ops.push_back(RandomPostOp(random, desc.oc, true));
+          if (random.Between(0, 2) == 0) AddSlices(random, desc);
+          const DataKind data = random.Between(0, 1) == 0 ? DataKind::kInteger : DataKind::kSpecials;
+          ASSERT_TRUE(Check(desc, data, ++seed)) << height << "x" << width << ", kernel " << kernel.h << "x" << kernel.w
+                                                 << ", stride " << stride << ", padding " << desc.pad.bottom;
+          if (random.Between(0, 4) > 0) continue;
+          desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+          ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").ResidualInPlace().Threads(1 + width % 3).Run())
+              << height << "x" << width << ", kernel " << kernel.h << "x" << kernel.w << ", stride " << stride;
+        }
+      }
+    }
+  });
+}
+
 // Phases of rows that are alike are tiles of one call.
 TEST(DepthwiseNchw, DilatedPlanes) {
   ForEachIsa([](Isa) {

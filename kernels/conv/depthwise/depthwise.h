@@ -16,9 +16,10 @@
 //                 whole line of each pixel; at the worst power-of-two distances pixels are staged
 //                 (tuning.h). Several outputs per input channel: inputs pass a permutation. Lanes behind
 //                 the last channel: NHWC computes the last full vector of channels once more.
-//   NCHW          lanes = columns of a row (width_spec.h), stride 1 or 2, kernels up to 13x13;
+//   NCHW          lanes = columns of a row (width_spec.h), stride 1 or 2, kernels up to 13x13 or 31x1;
 //                 tiles roll down the plane, with the weights in registers where those suffice
-//                 (width_registers.h). Planes of few short rows are one tile without loops. Taps
+//                 (width_registers.h). Planes of few short rows are one tile without loops.
+//                 Where rows cannot roll, tiles take bands of a few rows along the image. Taps
 //                 that reach over the border load zeros there. Large outputs go past the caches through a buffer. Very
 //                 short rows, large kernels, and what these kernels do not take, go through the channel kernels: strips
 //                 of channels are transposed into a buffer and back, inside the caches. The rest goes through a copy in

@@ -87,8 +87,30 @@ double PredictChannelCycles(const Geometry& g, const ChannelBlocking& b, int lan
   return work + exposed + (g.transposes ? TensorBytes(g) / static_cast<double>(kFloat) * kTransposeCycles : 0);
 }
 
+namespace {
+
+// Bands: instructions, of the input rows inside the image only; starts of calls and of runs of tiles.
+double BandCycles(const Geometry& g, const WidthBlocking& b) {
+  const int64_t row_vecs = CeilDiv(g.columns.out(), b.shape.lanes), row_tiles = CeilDiv(row_vecs, b.shape.vecs);
+  const int step = static_cast<int>(g.rows.step());
+  const WidthTile tile = TileOf(g, b.rows, static_cast<int>(CeilDiv(row_vecs, row_tiles)));
+  const double instructions = BandTileInstructions(jit::GetIsaInfo(b.isa).num_vecs, tile, step);
+  const double all_rows = static_cast<double>(g.rows.out() * g.kh), inside = AxisPairs(g.rows) / all_rows;
+  const double planes = static_cast<double>(g.n * g.oc), bands = planes * static_cast<double>(g.rows.out()) / b.rows;
+  const double calls = planes * static_cast<double>(CountRowTiles(g.rows, b.tile_rows));
+  constexpr double kMostRuns = 3;  // left, middle, right
+  const double runs = bands * std::min(kMostRuns, static_cast<double>(row_tiles));
+  return bands * static_cast<double>(row_tiles) * instructions * inside * kBandCycles + runs * kBandRunCycles +
+         calls * kBandCallCycles;
+}
+
+}  // namespace
+
 // FMAs, loads that bind where there are more than so many of them for each, picking lanes (stride 2), ends of rows.
 double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const MachineModel& machine) {
+  const double memory = TensorBytes(g) * CyclesPerByte(TensorBytes(g), machine);
+  const auto with_memory = [&](double cycles) { return cycles + std::max(0.0, memory - kHiddenShare * cycles); };
+  if (b.bands) return with_memory(BandCycles(g, b));
   const int64_t row_vecs = CeilDiv(g.columns.out(), b.shape.lanes), row_tiles = CeilDiv(row_vecs, b.shape.vecs);
   const WidthTile tile = TileOf(g, b.rows, static_cast<int>(CeilDiv(row_vecs, row_tiles)));
   const WidthRegisters registers = ChooseWidthRegisters(jit::GetIsaInfo(b.isa).num_vecs, tile);
@@ -105,8 +127,7 @@ double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const Machi
   const bool plane = g.kh == 1 || (g.columns.out() <= kMaxPlaneColumns && g.rows.out() <= kMaxPlaneRows);
   const double tiles = planes * static_cast<double>(CountRowTiles(g.rows, b.tile_rows) * row_tiles);
   work += tiles * (plane ? kWidthPlaneCycles : kWidthTileCycles);
-  const double memory = TensorBytes(g) * CyclesPerByte(TensorBytes(g), machine);
-  return work + std::max(0.0, memory - kHiddenShare * work);
+  return with_memory(work);
 }
 
 }  // namespace rafter::depthwise

@@ -111,6 +111,13 @@ inline constexpr int64_t kStagedBlockBytes = 128 << 10;
 // NCHW: largest kernel in either direction; larger ones run in a copy of another layout, which
 // costs little beside them.
 inline constexpr int64_t kMaxWidthTaps = 13;
+// Most kernel rows of tiles that do not roll down the plane but take a band of a few output rows along it, and rows
+// that these prefetch ahead. Zen 3, us through a transposed buffer and in bands: 13x1 32@64x128 496 and 88, 1x7
+// 64@201x202 whose last row reaches no input row 2630 and 1460, 4x4 stride 2 128@56 with 32 rows of outputs 187 and 87.
+// Tiles that roll load less: 3x3 128@56 104 us rolling, 140 in bands, 5x5 120@28 94 and 107, 7x1 16@40 4.6 and 6.4,
+// and 7x1 32@202, whose rows they leave after half a line, 790 and 740.
+inline constexpr int64_t kMaxBandRows = 31;
+inline constexpr int kBandRowsAhead = 8;
 // Output rows in flight up to which neighbouring taps of stride 2 share their loads. Zen 3, us without and with:
 // 3x3 144@56 108 and 85, 256@28 54 and 43, 2x2 128@56 63 and 50, 5x5 72@56 127 and 111.
 inline constexpr int kMostPairedRows = 3;
@@ -164,6 +171,8 @@ inline constexpr double kStridedLosses = 0.35, kCallCycles = 60, kTileCycles = 2
 inline constexpr double kWidthTapCycles = 0.55, kWidthLoadCycles = 0.9, kWidthFreeLoads = 0.6;
 inline constexpr double kWidthPickCycles = 0.45, kWidthMaskedCycles = 1, kWidthVectorCycles = 0.9;
 inline constexpr double kWidthTileCycles = 50, kWidthPlaneCycles = 12;
+// Of bands: per instruction, per run of tiles, per call.
+inline constexpr double kBandCycles = 0.32, kBandRunCycles = 30, kBandCallCycles = 70;
 
 }  // namespace rafter::depthwise
 

@@ -33,6 +33,7 @@ constexpr size_t InputMasks(int half) {
 void WidthEmitter::ListHeldMasks() {
   const int halves = spec_.has(WidthSpec::kStride2) ? 2 : 1;
   const int last = spec_.vecs - 1;
+  if (spec_.band_runs > 0) return;
   int next = spec_.rows * spec_.vecs + std::max(registers_.total(), jit::kPostOpTemps);
   for (int tap = 0; tap < spec_.kw; ++tap) {
     const bool second_of_pair = registers_.pairs && tap > 0 && tap % 2 != spec_.kw % 2;
@@ -115,6 +116,12 @@ void WidthEmitter::AddTapInside(int tap, const std::vector<RowUse>& uses) {
 void WidthEmitter::AddInside(int tap, int vec, const RowUse& use, int index) {
   const Xmm sum = acc(use.slot, vec);
   const bool starts = use.starts && tap == 0;
+  if (registers_.all() && !a_.fma_tail_is_free() && spec_.band_runs > 0) {
+    if (starts) a_.Zero(sum);
+    const Xmm weight = Weight(use, index, tap);
+    a_.FmaTail(sum, input(0), weight, ProductMaskAt(tap, vec), weight);
+    return a_.vbroadcastss(weight, WeightAt(use, tap));
+  }
   if (registers_.all() && !a_.fma_tail_is_free()) {
     const Address masked = MaskedWeightAt(use.kernel_row, tap, vec);
     starts ? a_.vmulps(sum, input(0), masked) : a_.vfmadd231ps(sum, input(0), masked);
@@ -136,13 +143,16 @@ Address WidthEmitter::ProductMaskAt(int tap, int vec) const {
 // Large kernels have enough code without asides.
 bool WidthEmitter::AlwaysCareful() const { return a_.fma_tail_is_free() || spec_.kh * spec_.kw > kMostAsideTaps; }
 
-bool WidthEmitter::MayBeCareful() const {
-  return !AlwaysCareful() && (spec_.first_taps | spec_.last_taps) != 0;
+bool WidthEmitter::MayBeCareful(bool find) const {
+  if (AlwaysCareful()) return false;
+  int taps = spec_.first_taps | spec_.last_taps;
+  for (int i = 0; find && i < spec_.band_runs; ++i) taps |= spec_.runs[i].first_taps | spec_.runs[i].last_taps;
+  return taps != 0;
 }
 
 // Sets careful_: whether some weight of the block of channels is infinite or NaN.
 void WidthEmitter::FindCareful() {
-  if (!MayBeCareful()) return;
+  if (!MayBeCareful(true)) return;
   const Xmm zero = a_.vec(0), sum = a_.vec(1), other_sum = a_.vec(2);  // two chains
   Label next, known;
   a_.mov(careful_, arg(offsetof(WidthArgs, careful)));
@@ -170,7 +180,7 @@ void WidthEmitter::FindCareful() {
 // `careful` goes behind the kernel.
 void WidthEmitter::IfCareful(const std::function<void()>& careful, const std::function<void()>& otherwise) {
   Aside& aside = asides_.emplace_back();
-  aside.emit = careful;
+  aside.spec = spec_, aside.emit = careful;
   a_.test(careful_, careful_);
   a_.jnz(aside.enter, a_.T_NEAR);
   otherwise();
@@ -179,6 +189,7 @@ void WidthEmitter::IfCareful(const std::function<void()>& careful, const std::fu
 
 void WidthEmitter::EmitAsides() {
   for (Aside& aside : asides_) {
+    spec_ = aside.spec;
     a_.L(aside.enter);
     aside.emit();
     a_.jmp(aside.leave, a_.T_NEAR);

@@ -30,6 +30,7 @@ class WidthDriver {
   void RunUnit(int64_t n, int64_t group, const WidthRows& rows);
   void TakePhases(int64_t phases);
   void Stream(int64_t n, int64_t channel, const WidthRows& rows);
+  void SetBands(int64_t n, int64_t channel, const WidthRows& rows);
   void SetRun(const WidthRun& run, int64_t n, int64_t channel, int64_t phase, const WidthRows& rows);
 
   const WidthPlan& plan_;
@@ -87,9 +88,24 @@ void WidthDriver::SetRun(const WidthRun& run, int64_t n, int64_t channel, int64_
   }
 }
 
+// All columns of the rows.
+void WidthDriver::SetBands(int64_t n, int64_t channel, const WidthRows& rows) {
+  SetRun({}, n, channel, rows.phase, rows);
+  args_.channels = std::min(plan_.blocking_.channels, g_.oc - channel);
+  args_.runs = plan_.band_runs_.data();
+  args_.bands = rows.rows / plan_.blocking_.rows, args_.rest = rows.rows % plan_.blocking_.rows;
+  args_.above = rows.above, args_.inside = rows.inside;
+}
+
 void WidthDriver::RunUnit(int64_t n, int64_t group, const WidthRows& rows) {
   const int64_t channel = group * plan_.blocking_.channels;
   if (channel / kBlock != block_) args_.careful = -1, block_ = channel / kBlock;
+  if (plan_.blocking_.bands) {
+    SetBands(n, channel, rows);
+    plan_.functions_[0](&args_);
+    if (buffer_ != nullptr) Stream(n, channel, rows);
+    return;
+  }
   args_.rolling = rows.counts;
   args_.last_row = (rows.rows - 1) * args_.dst_row;
   for (size_t i = 0; i < plan_.program_.runs.size(); ++i) {

@@ -23,11 +23,26 @@ using jit::Xmm;
 
 #define ARG(field) arg(offsetof(WidthArgs, field))
 
+namespace {
+
+// "_4v", "_3v7+0t": vectors, masked taps of an edge, a part of a vector at the end.
+std::string RunName(const WidthRunSpec& run) {
+  std::string name = "_" + std::to_string(run.vecs) + "v";
+  if ((run.flags & WidthSpec::kEdge) != 0) {
+    name += std::to_string(run.first_taps) + "+" + std::to_string(run.last_taps);
+  }
+  return (run.flags & WidthSpec::kPartial) != 0 ? name + "t" : name;
+}
+
+}  // namespace
+
 std::string WidthKernelName(const WidthSpec& spec) {
   std::string name = std::string("dw_w_f32_") + IsaName(spec.isa) + "_k" + std::to_string(spec.kh) +
                      "x" + std::to_string(spec.kw) + "s" + std::to_string(spec.row_stride) +
                      (spec.has(WidthSpec::kStride2) ? "x2_" : "x1_") + std::to_string(spec.vecs) +
                      "v";
+  if (spec.band_runs > 0) name += "_" + std::to_string(spec.rows) + "rows";
+  for (int i = 0; i < spec.band_runs; ++i) name += RunName(spec.runs[i]);
   if (spec.has(WidthSpec::kFarAhead)) name += "_far";
   if (spec.plane_rows > 0) {
     name += "_" + std::to_string(spec.first_row) + "+" + std::to_string(spec.plane_rows) + "+" +
@@ -54,6 +69,8 @@ Result<jit::KernelPtr> GetWidthKernel(const WidthSpec& spec) {
 WidthEmitter::WidthEmitter(jit::Assembler& a, const WidthSpec& spec)
     : a_(a),
       spec_(spec),
+      most_rows_(spec.rows),
+      most_vecs_(spec.vecs),
       registers_(ChooseWidthRegisters(a.isa().num_vecs, ShapeOf(spec))),
       row_(pool_.Take()),
       src_row_(pool_.Take()),
@@ -81,7 +98,7 @@ void WidthEmitter::Emit() {
   a_.mov(src_row_, ARG(src_row));
   a_.mov(tap_step_, ARG(tap_step));
   if (spec_.has(WidthSpec::kFarAhead)) a_.mov(tap_, ARG(ahead));
-  if (spec_.has(WidthSpec::kEdge)) {
+  if (spec_.has(WidthSpec::kEdge)) {  // of bands each run has its own
     a_.mov(vec_step_, ARG(vec_step));
     a_.mov(masks_, ARG(masks));
   }
@@ -93,11 +110,13 @@ void WidthEmitter::Emit() {
   LoadHeldMasks();
   a_.L(next_channel);
   LoadHeldWeights(registers_.held);
-  if (registers_.all() && MayBeCareful()) IfCareful([this] { MaskHeldWeights(); }, [] {});
+  if (registers_.all() && MayBeCareful() && spec_.band_runs == 0) IfCareful([this] { MaskHeldWeights(); }, [] {});
   ForEachResidual([&](size_t at) {
     copy(offsetof(WidthArgs, residual) + at, offsetof(WidthArgs, residual_now) + at);
   });
-  if (spec_.plane_rows > 0 && !spec_.has(WidthSpec::kPhases)) {
+  if (spec_.band_runs > 0) {
+    EmitBands();
+  } else if (spec_.plane_rows > 0 && !spec_.has(WidthSpec::kPhases)) {
     EmitTile();
   } else {
     copy(offsetof(WidthArgs, src), offsetof(WidthArgs, src_now));
@@ -166,7 +185,7 @@ void WidthEmitter::EmitPrefetches() {
     if (all_masked) a_.prefetcht0(a_.ptr[row_ + kPlanePrefetchBytes]);
     return;
   }
-  const int bytes = spec_.vecs * vec_bytes() * (spec_.has(WidthSpec::kStride2) ? 2 : 1);
+  const int bytes = tile_bytes();
   if (spec_.has(WidthSpec::kFarAhead)) {
     for (int at = 0; at < bytes; at += kLineBytes) {
       a_.prefetcht0(a_.ptr[row_ + tap_ + at]);
@@ -190,7 +209,7 @@ void WidthEmitter::FinishRow(int slot) {
   AddBias(slot);
   ApplyPostOps(slot);
   Store(slot);
-  if (spec_.post_ops != 0) LoadHeldWeights(std::min(registers_.held, jit::kPostOpTemps));
+  if (spec_.post_ops != 0 && spec_.band_runs == 0) LoadHeldWeights(std::min(registers_.held, jit::kPostOpTemps));
   spec_.plane_rows > 0 ? a_.add(dst_row_, rows_left_) : a_.add(dst_row_, ARG(dst_row));
   ForEachResidual([&](size_t at) {
     Advance(offsetof(WidthArgs, residual_row_now) + at, offsetof(WidthArgs, residual_row) + at);
@@ -247,7 +266,7 @@ void WidthEmitter::Store(int slot) {
   if (plane) return a_.vmovups(a_.ptr[VecAt(dst_row_, last)], acc(slot, last));
   a_.cmp(dst_row_, last_row_);
   Aside& aside = asides_.emplace_back();
-  aside.emit = [this, slot] { StorePartial(slot); };
+  aside.spec = spec_, aside.emit = [this, slot] { StorePartial(slot); };
   a_.je(aside.enter, a_.T_NEAR);
   a_.vmovups(a_.ptr[VecAt(dst_row_, last)], acc(slot, last));
   a_.L(aside.leave);

@@ -29,10 +29,13 @@ class WidthEmitter {
   void Emit();
 
  private:
-  jit::Xmm acc(int slot, int vec) const { return a_.vec(slot * spec_.vecs + vec); }
-  jit::Xmm temp(int i) const { return a_.vec(spec_.rows * spec_.vecs + i); }
+  jit::Xmm acc(int slot, int vec) const { return a_.vec(slot * most_vecs_ + vec); }
+  jit::Xmm temp(int i) const { return a_.vec(most_rows_ * most_vecs_ + i); }
   jit::Address arg(size_t offset) const { return a_.qword[a_.rdi + static_cast<int>(offset)]; }
   int vec_bytes() const { return a_.isa().vec_bytes; }
+
+  // Of a row of the inputs of a tile, all but the last taps.
+  int tile_bytes() const { return spec_.vecs * vec_bytes() * (spec_.has(WidthSpec::kStride2) ? 2 : 1); }
 
   // Of the inputs at hand: by vector; with stride 2 those of two loads, and what is picked from them.
   jit::Xmm input(int i) const { return temp(registers_.held + registers_.weights + i); }
@@ -50,6 +53,17 @@ class WidthEmitter {
   void StorePartial(int slot);
   void NextTile();
   void NextChannel();
+
+  // Bands (width_band_emitter.cc).
+  void EmitBands();
+  void StartBand();
+  void NextBand(int rows);
+  void EmitRun(int index);
+  void StartRun(int index, const std::deque<jit::Label>& enter, const jit::Label& finish);
+  void EmitBandTile(std::deque<jit::Label>& enter, jit::Label& finish);
+  void PrefetchRow(int rows_ahead);
+  void FinishBand();
+  void NextBandTile();
   void Advance(size_t pointer, size_t step);
   template <typename Visit>
   void ForEachResidual(const Visit& visit) const;
@@ -63,6 +77,7 @@ class WidthEmitter {
   void LoadHalf(const jit::Xmm& x, int tap, int vec, int half);
   void LoadInputs(const jit::Xmm& x, int tap, int vec);
   void AddProduct(const RowUse& use, int tap, int vec, const jit::Xmm& x, const jit::Xmm& weight);
+  void AddProductOfMemory(const RowUse& use, int tap, int vec, const jit::Xmm& weight);
   void AddProducts(const jit::Xmm& x, int tap, int vec, int first_weight, const std::vector<RowUse>& uses);
   void AddTap(int tap, const std::vector<RowUse>& uses);
   void AddTapPair(int tap, const std::vector<RowUse>& uses);
@@ -87,7 +102,7 @@ class WidthEmitter {
   void AddTapInside(int tap, const std::vector<RowUse>& uses);
   void AddInside(int tap, int vec, const RowUse& use, int index);
   bool AlwaysCareful() const;
-  bool MayBeCareful() const;
+  bool MayBeCareful(bool find = false) const;  // find: in any run
   void FindCareful();
   void IfCareful(const std::function<void()>& careful, const std::function<void()>& otherwise);
   void EmitAsides();
@@ -96,12 +111,14 @@ class WidthEmitter {
 
   // Code behind the kernel that comes back.
   struct Aside {
+    WidthSpec spec;
     std::function<void()> emit;
     jit::Label enter, leave;
   };
 
   jit::Assembler& a_;
-  const WidthSpec spec_;
+  WidthSpec spec_;  // of the run at hand
+  const int most_rows_, most_vecs_;
   const WidthRegisters registers_;
   jit::RegPool pool_;
   const jit::Reg64 row_, src_row_, dst_row_, weights_, tap_, tap_step_, vec_step_, masks_,

@@ -10,6 +10,7 @@
 #include "kernels/conv/depthwise/prediction.h"
 #include "kernels/conv/depthwise/tuning.h"
 #include "kernels/conv/depthwise/width_emitter.h"
+#include "kernels/lane_masks.h"
 #include "kernels/sizes.h"
 
 namespace rafter::depthwise {
@@ -21,6 +22,24 @@ int64_t RowsInFlight(const Axis& rows) { return CeilDiv(rows.kernel(), rows.step
 // Rows that are shorter than a vector of 8 leave less of it idle.
 Isa WidthIsa(const Axis& columns, Isa isa) {
   return columns.out() <= 8 ? std::min(isa, Isa::kAvx2) : isa;
+}
+
+// Whether tiles do not roll: the registers have no room for so many output rows in flight, or some output rows reach no
+// input row of their own.
+bool UsesBands(const Geometry& g, Isa isa) {
+  const Axis& rows = g.rows;
+  if (rows.step() > rows.kernel() || !CanRoll(rows, rows.outputs(0))) return true;
+  return MaxWidthVecs(jit::GetIsaInfo(isa).num_vecs, TileOf(g, static_cast<int>(RowsInFlight(rows)), 1)) < 1;
+}
+
+// Output rows of a band, and vectors of its tiles.
+WidthTile BandTile(const Geometry& g, Isa isa) {
+  return ChooseBandTile(jit::GetIsaInfo(isa).num_vecs, TileOf(g, 1, 1), static_cast<int>(g.rows.step()));
+}
+
+WidthShape BandShape(const Geometry& g, Isa isa) {
+  isa = WidthIsa(g.columns, isa);
+  return {jit::GetIsaInfo(isa).vec_lanes(), BandTile(g, isa).vecs, !g.has_residual()};
 }
 
 }  // namespace
@@ -36,16 +55,14 @@ const char* WidthRefusal(const ConvProblem& problem, Isa isa) {
   if (d.src.layout != Layout::kNchw || d.dst.layout != Layout::kNchw)
     return "one tensor is NCHW, the other one not";
   if (d.stride.w > 2) return "NCHW with a horizontal stride beyond 2";
-  if (d.kernel.h > kMaxWidthTaps || d.kernel.w > kMaxWidthTaps)
-    return "NCHW with a kernel beyond 13 rows or columns";
-  const Axis rows(d.in.h, problem.oh, d.kernel.h, d.stride.h, d.dilation.h, d.pad.top);
-  if (rows.step() > d.kernel.h || !CanRoll(rows, rows.outputs(0))) {
-    return "NCHW with output rows that reach no input row of their own";
-  }
-  if (WidthVecs(problem, isa) < 1) {
-    return "NCHW with more output rows in flight than registers, or than its code has room for";
-  }
-  return "";
+  if (d.kernel.h > kMaxBandRows || d.kernel.w > kMaxWidthTaps)
+    return "NCHW with a kernel beyond 31 rows or 13 columns";
+  const Geometry g = GeometryOf(problem, false);
+  if (!UsesBands(g, WidthIsa(g.columns, isa))) return "";
+  if (d.kernel.h * d.kernel.w == 1) return "NCHW with one tap that leaves out rows";  // widthwise is faster
+  if (d.kernel.h * d.kernel.w > kMaxWidthTaps * kMaxWidthTaps) return "NCHW with a kernel of more than 169 taps";
+  const std::optional<WidthProgram> program = MakeWidthProgram(g.columns, BandShape(g, isa));
+  return program && program->runs.size() <= kMaxBandRuns ? "" : "NCHW with padding over too many vectors of the row";
 }
 
 WidthTile TileOf(const Geometry& g, int rows, int vecs) {
@@ -65,12 +82,12 @@ bool Streams(const Geometry& g, const MachineModel& machine) {
 }
 
 // Output rows that are computed, and whose inputs are prefetched, together.
-int64_t BlockRows(const Geometry& g) {
+int64_t BlockRows(const Geometry& g, bool bands) {
   const int64_t rows = g.rows.out(), row_bytes = g.columns.out() * kFloat;
   const int64_t bytes = g.kh < kTallRows ? kWidthBlockBytes : 2 * kWidthBlockBytes;
   const int64_t most = std::max(bytes / row_bytes, 2 * g.kh);
   const int64_t block = CeilDiv(rows, CeilDiv(rows, most));
-  return CanRoll(g.rows, block) ? block : rows;
+  return bands || CanRoll(g.rows, block) ? block : rows;
 }
 
 }  // namespace
@@ -80,13 +97,13 @@ WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel
   WidthBlocking b;
   b.isa = WidthIsa(g.columns, isa);
   const jit::IsaInfo& info = jit::GetIsaInfo(b.isa);
-  b.rows = static_cast<int>(RowsInFlight(g.rows));
-  b.shape.lanes = info.vec_lanes();
-  b.shape.vecs = MaxWidthVecs(info.num_vecs, TileOf(g, b.rows, 1));
-  b.shape.may_overlap = !g.has_residual();
+  b.bands = UsesBands(g, b.isa);
+  b.rows = b.bands ? BandTile(g, b.isa).rows : static_cast<int>(RowsInFlight(g.rows));
+  b.shape = {info.vec_lanes(), MaxWidthVecs(info.num_vecs, TileOf(g, b.rows, 1)), !g.has_residual()};
+  if (b.bands) b.shape = BandShape(g, isa);
   b.streams = Streams(g, machine);
-  b.far_ahead = b.streams && g.columns.dilation() == 1;
-  b.tile_rows = b.streams ? BlockRows(g) : g.rows.outputs(0);
+  b.far_ahead = b.streams && !b.bands && g.columns.dilation() == 1;
+  b.tile_rows = b.streams ? BlockRows(g, b.bands) : g.rows.outputs(0);
   const double plane =
       static_cast<double>(g.rows.in() * g.columns.in() + g.rows.out() * g.columns.out()) * kFloat;
   const auto in_l1 =
@@ -143,17 +160,33 @@ bool WidthPlan::IsPlane(const WidthRun& run, const WidthRows& rows) const {
          geometry_.columns.out() > kMostTransposedColumns;
 }
 
+namespace {
+
+WidthRows BandRows(const Axis& axis, const RowTile& tile) {
+  WidthRows rows{tile.phase, tile.first, tile.rows, 1, {}, 0, 0, 0};
+  const int64_t first = axis.input(tile.phase, tile.first), behind = axis.in() - first;
+  rows.above = first < 0 ? CeilDiv(-first, axis.dilation()) : 0;
+  rows.inside = behind > 0 ? CeilDiv(behind, axis.dilation()) : 0;
+  return rows;
+}
+
+}  // namespace
+
 void WidthPlan::ListRows() {
   const Axis& axis = geometry_.rows;
   const int64_t tiles = CountRowTiles(axis, blocking_.tile_rows);
   for (int64_t index = 0; index < tiles; ++index) {
     const RowTile tile = FindRowTile(axis, blocking_.tile_rows, index);
+    if (blocking_.bands) {
+      rows_.push_back(BandRows(axis, tile));
+      continue;
+    }
     const RollingCounts counts = CountRolling(axis, axis.input(tile.phase, tile.first), tile.rows);
     if (!rows_.empty() && tile.first == 0 && rows_.back().first == 0 && rows_.back().rows == tile.rows &&
         rows_.back().counts == counts) {
       ++rows_.back().phases;
     } else {
-      rows_.push_back({tile.phase, tile.first, tile.rows, 1, counts, 0});
+      rows_.push_back({tile.phase, tile.first, tile.rows, 1, counts, 0, 0, 0});
     }
   }
 }
@@ -173,6 +206,10 @@ Status WidthPlan::Compile() {
   if (!program) return Status::Unsupported("padding covers too many vectors of the row");
   program_ = std::move(*program);
   ListRows();
+  if (blocking_.bands) {
+    if (Status status = AddBandFunction(); !status.ok()) return status;
+    return blocking_.streams ? AddCopy() : Status();
+  }
   const bool any_plane = std::any_of(program_.runs.begin(), program_.runs.end(),
                                      [&](const WidthRun& run) { return IsPlane(run, rows_.front()); });
   for (WidthRows& rows : rows_) {
@@ -182,17 +219,45 @@ Status WidthPlan::Compile() {
   return blocking_.streams ? AddCopy() : Status();
 }
 
+WidthSpec WidthPlan::CommonSpec() const {
+  const Geometry& g = geometry_;
+  WidthSpec spec{};
+  spec.isa = blocking_.isa;
+  spec.kh = static_cast<uint8_t>(g.kh), spec.kw = static_cast<uint8_t>(g.kw);
+  spec.row_stride = static_cast<uint8_t>(g.rows.step());
+  spec.rows = static_cast<uint8_t>(blocking_.rows);
+  if (g.columns.stride() == 2) spec.flags |= WidthSpec::kStride2;
+  if (g.columns.dilation() > 1) spec.flags |= WidthSpec::kDilated;
+  spec.post_ops = jit::PostOpChain(g.post_ops);
+  return spec;
+}
+
+// One for all runs.
+Status WidthPlan::AddBandFunction() {
+  WidthSpec spec = CommonSpec();
+  for (const WidthRun& run : program_.runs) {
+    uint8_t flags = run.edge ? WidthSpec::kEdge : 0;
+    if (run.last_lanes > 0) flags |= WidthSpec::kPartial;
+    spec.runs[spec.band_runs++] = {static_cast<uint8_t>(run.vecs), flags, run.first_taps, run.last_taps};
+    spec.vecs = std::max(spec.vecs, static_cast<uint8_t>(run.vecs));
+    band_runs_.push_back({run.tiles, run.begin * geometry_.columns.stride() * kFloat, run.begin * kFloat,
+                          run.vec_step * kFloat, program_.masks.data() + run.masks, FirstLanes(run.last_lanes),
+                          run.last_lanes});
+  }
+  Result<jit::KernelPtr> kernel = GetWidthKernel(spec);
+  if (!kernel.ok()) return kernel.status();
+  functions_.push_back((*kernel)->entry<WidthFunction>());
+  kernels_.push_back(*kernel);
+  main_kernel_ = kernel->get();
+  return {};
+}
+
 Status WidthPlan::AddFunctions(WidthRows& rows) {
   const Geometry& g = geometry_;
   rows.functions = functions_.size();
   for (const WidthRun& run : program_.runs) {
-    WidthSpec spec{};
-    spec.isa = blocking_.isa;
-    spec.kh = static_cast<uint8_t>(g.kh), spec.kw = static_cast<uint8_t>(g.kw);
-    spec.row_stride = static_cast<uint8_t>(g.rows.step());
-    spec.rows = static_cast<uint8_t>(blocking_.rows), spec.vecs = static_cast<uint8_t>(run.vecs);
-    if (g.columns.stride() == 2) spec.flags |= WidthSpec::kStride2;
-    if (g.columns.dilation() > 1) spec.flags |= WidthSpec::kDilated;
+    WidthSpec spec = CommonSpec();
+    spec.vecs = static_cast<uint8_t>(run.vecs);
     if (run.edge) spec.flags |= WidthSpec::kEdge;
     if (blocking_.far_ahead) spec.flags |= WidthSpec::kFarAhead;
     spec.first_taps = run.first_taps, spec.last_taps = run.last_taps;
@@ -204,7 +269,6 @@ Status WidthPlan::AddFunctions(WidthRows& rows) {
       spec.last_rows = static_cast<uint8_t>(rows.counts.last_rows);
       if (g.rows.distance() > 1) spec.flags |= WidthSpec::kPhases;
     }
-    spec.post_ops = jit::PostOpChain(g.post_ops);
     Result<jit::KernelPtr> kernel = GetWidthKernel(spec);
     if (!kernel.ok()) return kernel.status();
     functions_.push_back((*kernel)->entry<WidthFunction>());

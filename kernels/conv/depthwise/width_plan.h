@@ -26,6 +26,7 @@ struct WidthBlocking {
   WidthShape shape;
   int64_t tile_rows = 1;  // output rows per kernel call
   int64_t channels = 1;   // at most, per kernel call
+  bool bands = false;      // bands of `rows` output rows instead of tiles that roll (width_band_emitter.cc)
   bool far_ahead = false;  // inputs of the next block of rows are prefetched (WidthSpec::kFarAhead)
   bool streams = false;   // outputs of a call go through a buffer and from there past the caches
   int threads = 1;
@@ -49,6 +50,7 @@ WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel
 struct WidthRows {
   int64_t phase = 0, first = 0, rows = 0, phases = 1;
   RollingCounts counts;
+  int64_t above = 0, inside = 0;  // WidthArgs
   size_t functions = 0;  // index of that of the first run
 };
 
@@ -78,6 +80,8 @@ class WidthPlan final : public ConvPlan {
   void ListRows();
   Status Compile();
   Status AddFunctions(WidthRows& rows);
+  Status AddBandFunction();
+  WidthSpec CommonSpec() const;
   Status AddCopy();
   bool MaySpill(const WidthRun& run) const;
   bool IsPlane(const WidthRun& run, const WidthRows& rows) const;
@@ -98,6 +102,7 @@ class WidthPlan final : public ConvPlan {
   const BlockLayout weights_;
   WidthProgram program_;
   std::vector<WidthRows> rows_;            // all of an image
+  std::vector<WidthBandRun> band_runs_;
   std::vector<WidthFunction*> functions_;  // by run, once or, where they are planes, for each of rows_
   reorder::CopyFunction* copy_ = nullptr;  // blocking_.streams
   std::vector<float> post_params_;

@@ -12,6 +12,13 @@ namespace {
 
 constexpr int kMostVecs = 8;
 
+// Of bands: most rows; instructions per output vector, per input row, per tile; runs for which there should be code.
+constexpr int kMostBandRows = 4;
+constexpr double kBandOutput = 3, kBandRow = 2, kBandTile = 16;
+constexpr int kMostBandCode = 4;
+// Few tiles per row pay so much: 4x4 stride 2 with 4 vectors per row takes 105 us by 3 rows of 3 vectors, 93 by 2 of 4.
+constexpr double kBandWholeRows = 0.4;
+
 // Whether sums, `others` and, at the end of a row, temporaries for the post-ops find a register.
 bool Fits(int registers, const WidthTile& tile, int others) {
   return tile.rows * tile.vecs + std::max(others, jit::kPostOpTemps) <= registers;
@@ -79,6 +86,33 @@ int MaxWidthVecs(int registers, WidthTile tile) {
     if (WeightsOfTap(registers, tile).fits || (!tile.every_other && OneByOne(registers, tile).fits)) break;
   }
   return ChooseWidthRegisters(registers, tile).fits ? tile.vecs : 0;
+}
+
+double BandTileInstructions(int registers, const WidthTile& tile, int row_stride) {
+  const WidthRegisters r = ChooseWidthRegisters(registers, tile);
+  const int input_rows = (tile.rows - 1) * row_stride + tile.kh, outputs = tile.rows * tile.vecs;
+  const double products = static_cast<double>(outputs * tile.kh * tile.kw);
+  const double inputs = static_cast<double>(input_rows * InputLoads(tile, r.pairs) * (tile.every_other ? 2 : 1));
+  // Weights that are not held come for each product of a row, where they do not once for all its vectors.
+  const double of_row = r.loads - InputLoads(tile, r.pairs);
+  const double weights = of_row / (tile.kw * tile.rows) * (tile.rows * tile.kh * tile.kw);
+  return products + inputs + weights + kBandOutput * outputs + kBandRow * input_rows + kBandTile;
+}
+
+WidthTile ChooseBandTile(int registers, WidthTile tile, int row_stride) {
+  WidthTile best = tile;
+  double least = 0;
+  for (tile.rows = 1; tile.rows <= kMostBandRows; ++tile.rows) {
+    for (tile.vecs = 1; tile.vecs <= kMostVecs; ++tile.vecs) {
+      if (!ChooseWidthRegisters(registers, tile).fits) continue;
+      if (kMostBandCode * tile.rows * tile.vecs * tile.kh * tile.kw > kMostWidthProducts) continue;
+      const double instructions = BandTileInstructions(registers, tile, row_stride) / (tile.rows * tile.vecs);
+      const double all = instructions * (1 + kBandWholeRows / tile.vecs);
+      if (least > 0 && all >= least) continue;
+      least = all, best = tile;
+    }
+  }
+  return best;
 }
 
 }  // namespace rafter::depthwise

@@ -35,6 +35,11 @@ WidthRegisters ChooseWidthRegisters(int registers, const WidthTile& tile);
 // Most vectors per tile, 0: none; `tile` without them.
 int MaxWidthVecs(int registers, WidthTile tile);
 
+// Rows and vectors of the tiles of bands (width_band_emitter.cc); `tile` without them.
+WidthTile ChooseBandTile(int registers, WidthTile tile, int row_stride);
+// Instructions of such a tile.
+double BandTileInstructions(int registers, const WidthTile& tile, int row_stride);
+
 }  // namespace rafter::depthwise
 
 #endif  // RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_REGISTERS_H_

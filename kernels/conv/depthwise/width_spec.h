@@ -18,7 +18,10 @@
 //
 // A plane of few short rows (plane_rows) is one tile whose code has no loops.
 //
-// Loops inside: channels, tiles along the row, input rows.
+// Where output rows cannot all roll (some reach no input row, or too many are in flight for the registers), tiles take
+// a band of a few output rows, one after the other along the row (width_band_emitter.cc).
+//
+// Loops inside: channels, tiles along the row, input rows; of bands all of them.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_SPEC_H_
 #define RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_SPEC_H_
 
@@ -34,6 +37,15 @@ namespace rafter::depthwise {
 // Most taps of a kernel all of whose weights stay in registers.
 inline constexpr int kMaxHeldWidthTaps = 9;
 
+// A run of equal tiles of a band: what differs between runs, as in WidthSpec.
+struct WidthRunSpec {
+  uint8_t vecs, flags;
+  uint16_t first_taps, last_taps;
+
+  bool operator==(const WidthRunSpec&) const = default;
+};
+inline constexpr int kMaxBandRuns = 8;
+
 struct WidthSpec {
   Isa isa;
   uint8_t kh, kw;
@@ -46,8 +58,10 @@ struct WidthSpec {
   uint8_t plane_rows;
   uint16_t first_taps, last_taps;  // kernel columns that are masked in the first and the last vector
   uint8_t first_row, last_rows;    // plane_rows: as in RollingCounts
-  uint8_t unused[2];
+  uint8_t band_runs;  // so many runs; 0: tiles roll. `vecs` is that of the widest, `flags` are those of all
+  uint8_t unused;
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
+  WidthRunSpec runs[kMaxBandRuns];
 
   static constexpr uint8_t kStride2 = 1;  // every other input column
   static constexpr uint8_t kEdge = 2;  // WidthArgs::masks and vec_step are read
@@ -77,6 +91,16 @@ struct TapMasks {
   int32_t products[16] = {};
 };
 
+// A run of a band at run time.
+struct WidthBandRun {
+  int64_t tiles;
+  int64_t src_begin, dst_begin;  // bytes from the start of a row
+  int64_t vec_step;              // kEdge: as in WidthArgs
+  const TapMasks* masks;
+  const int32_t* last_mask;
+  int64_t last_lanes;
+};
+
 // Changed by the kernel while it runs; fill anew for each call.
 struct WidthArgs {
   const float*
@@ -97,12 +121,20 @@ struct WidthArgs {
   int64_t last_row;  // kSpills: bytes from the first to the last output row
   int64_t careful;   // whether a weight of the block of channels is not finite; -1: the kernel finds out
   RollingCounts rolling;
+  // Bands: `src` and `dst` are at the start of their rows (src at the first tap of the first column).
+  const WidthBandRun* runs;
+  int64_t bands, rest;    // of `rows` output rows; of one each behind those
+  int64_t above, inside;  // input rows from the first tap on that lie above the image; that do not lie below it
   const float* post_params;            // {alpha, beta} per post-op
   const float* scale[kMaxPostOps];     // by index of the post-op, of the first channel
   const float* residual[kMaxPostOps];  // same position as dst
   int64_t residual_channel[kMaxPostOps], residual_tile[kMaxPostOps], residual_row[kMaxPostOps];
   // The kernel's own.
-  int64_t tiles_left;
+  int64_t tiles_left, bands_left, above_now, inside_now;
+  const float *band_src, *band_row;
+  float* band_dst;
+  const float* band_residual[kMaxPostOps];
+  const void* enter;
   const float* src_now;
   float* dst_now;
   const float* residual_now[kMaxPostOps];

@@ -57,6 +57,12 @@ void WidthEmitter::AddProduct(const RowUse& use, int tap, int vec, const Xmm& x,
   use.starts&& tap == 0 ? a_.vmulps(sum, x, weight) : a_.vfmadd231ps(sum, x, weight);
 }
 
+void WidthEmitter::AddProductOfMemory(const RowUse& use, int tap, int vec, const Xmm& weight) {
+  const Xmm sum = acc(use.slot, vec);
+  const Address x = a_.ptr[VecAt(TapAt(tap), vec)];
+  use.starts&& tap == 0 ? a_.vmulps(sum, weight, x) : a_.vfmadd231ps(sum, weight, x);
+}
+
 // Of one vector.
 void WidthEmitter::AddProducts(const Xmm& x, int tap, int vec, int first_weight, const std::vector<RowUse>& uses) {
   for (int i = 0; i < static_cast<int>(uses.size()); ++i)
@@ -74,6 +80,10 @@ void WidthEmitter::AddTap(int tap, const std::vector<RowUse>& uses) {
   }
   LoadWeights(tap, uses);
   for (int vec = 0; vec < spec_.vecs; ++vec) {
+    if (uses.size() == 1 && !spec_.has(WidthSpec::kStride2) && !spec_.is_masked(tap, vec)) {
+      AddProductOfMemory(uses[0], tap, vec, Weight(uses[0], 0, tap));
+      continue;
+    }
     LoadInputs(input(0), tap, vec);
     AddProducts(input(0), tap, vec, 0, uses);
   }
