@@ -52,6 +52,10 @@ constexpr ConvAlgorithm kAlgorithms[] = {
      SumOrder::kLanes},
     {"grouped+reorder", via_nhwc::ConsiderRow<grouped::Consider>, via_nhwc::MakePlanRow<grouped::MakePlan>,
      SumOrder::kLanes},
+    {"widthwise+reorder", via_nhwc::ConsiderRow<widthwise::Consider, Layout::kNchw>,
+     via_nhwc::MakePlanRow<widthwise::MakePlan, Layout::kNchw>},
+    {"gemm+reorder", via_nhwc::ConsiderRow<gemm::Consider, Layout::kNchw>,
+     via_nhwc::MakePlanRow<gemm::MakePlan, Layout::kNchw>},
     {"reference", reference::Consider, reference::MakePlan},
 };
 

@@ -1,4 +1,5 @@
-// kernels/conv/via_nhwc.cc: the inner problem, the scratch, and the three phases of a run.
+// kernels/conv/via_nhwc.cc: the inner problem, the scratch, and the three phases of a run. `through` is the layout that
+// the inner algorithm runs in: NHWC or NCHW.
 #include "kernels/conv/via_nhwc.h"
 
 #include <algorithm>
@@ -19,16 +20,22 @@ bool IsForeign(const TensorFormat& format, int64_t groups, int64_t channels_per_
   return groups > 1 && channels_per_group % ChannelBlock(format.layout) != 0;
 }
 
-// NHWC scratch. Pixels that lie a multiple of 1,024 bytes apart would crowd a few L1 sets: one line more.
-Strides ScratchStrides(int64_t c, int64_t h, int64_t w) {
-  const int64_t pixel = c * kFloat % 1024 == 0 ? c + 16 : c;
+// Scratch. Pixels of NHWC, or planes of NCHW, that lie a multiple of 1,024 bytes apart would crowd a few L1 sets: one
+// line more.
+Strides ScratchStrides(Layout through, int64_t c, int64_t h, int64_t w) {
+  const auto spread = [](int64_t floats) { return floats * kFloat % 1024 == 0 ? floats + kLineFloats : floats; };
+  if (through == Layout::kNchw) {
+    const int64_t plane = spread(h * w);
+    return {c * plane, plane, w, 1};
+  }
+  const int64_t pixel = spread(c);
   return {h * w * pixel, 1, w * pixel, pixel};
 }
 
 // A 1x1 kernel with a stride uses some pixels only: those are copied. Columns of NCHW lie too close to be picked out.
-Size2 PixelSteps(const ConvProblem& problem) {
+Size2 PixelSteps(const ConvProblem& problem, Layout through) {
   const ConvDesc& d = problem.desc;
-  if (d.kernel != Size2{1, 1} || d.pad != Padding{}) return {1, 1};
+  if (through == Layout::kNchw || d.kernel != Size2{1, 1} || d.pad != Padding{}) return {1, 1};
   return {d.stride.h, d.src.layout == Layout::kNchw ? 1 : d.stride.w};
 }
 
@@ -37,16 +44,16 @@ bool IsOnePixel(const TensorFormat& format, const Strides& strides, Size2 image)
 }
 
 // Whether the same memory can be called NHWC.
-bool RenamesSrc(const ConvProblem& problem) {
-  return IsOnePixel(problem.desc.src, problem.src, problem.desc.in);
+bool RenamesSrc(const ConvProblem& problem, Layout through) {
+  return through == Layout::kNhwc && IsOnePixel(problem.desc.src, problem.src, problem.desc.in);
 }
 
-bool RenamesDst(const ConvProblem& problem) {
+bool RenamesDst(const ConvProblem& problem, Layout through) {
   const ConvDesc& d = problem.desc;
   const auto fits = [&](const PostOp& op) {
     return op.kind != PostOpKind::kResidualAdd || ResidualStrides(problem, op).c == 1;
   };
-  return IsOnePixel(d.dst, problem.dst, {problem.oh, problem.ow}) &&
+  return through == Layout::kNhwc && IsOnePixel(d.dst, problem.dst, {problem.oh, problem.ow}) &&
          std::all_of(d.post_ops.begin(), d.post_ops.end(), fits);
 }
 
@@ -55,37 +62,40 @@ Strides RenamedStrides(const Strides& nchw, int64_t channels) { return {nchw.n, 
 
 // Whether the source is copied: it is foreign, or skipped pixels lie between used ones, which often crowd few sets of
 // the caches.
-bool CopiesSrc(const ConvProblem& problem) {
+bool CopiesSrc(const ConvProblem& problem, Layout through) {
   const ConvDesc& d = problem.desc;
-  if (RenamesSrc(problem)) return false;
-  return IsForeign(d.src, d.groups, problem.ic_g) || PixelSteps(problem) != Size2{1, 1};
+  if (through == Layout::kNchw) return d.src.layout != through;
+  if (RenamesSrc(problem, through)) return false;
+  return IsForeign(d.src, d.groups, problem.ic_g) || PixelSteps(problem, through) != Size2{1, 1};
 }
 
-bool CopiesDst(const ConvProblem& problem) {
-  return IsForeign(problem.desc.dst, problem.desc.groups, problem.oc_g) && !RenamesDst(problem);
+bool CopiesDst(const ConvProblem& problem, Layout through) {
+  const ConvDesc& d = problem.desc;
+  if (through == Layout::kNchw) return d.dst.layout != through;
+  return IsForeign(d.dst, d.groups, problem.oc_g) && !RenamesDst(problem, through);
 }
 
 // The problem that the inner algorithm sees.
-ConvProblem InnerProblem(const ConvProblem& problem) {
+ConvProblem InnerProblem(const ConvProblem& problem, Layout through) {
   ConvProblem inner = problem;
   ConvDesc& d = inner.desc;
-  if (CopiesSrc(problem)) {
-    const Size2 steps = PixelSteps(problem);
+  if (CopiesSrc(problem, through)) {
+    const Size2 steps = PixelSteps(problem, through);
     d.in = {(d.in.h - 1) / steps.h + 1, (d.in.w - 1) / steps.w + 1};
     d.stride = {d.stride.h / steps.h, d.stride.w / steps.w};
-    inner.src = ScratchStrides(d.ic, d.in.h, d.in.w);
-    d.src = {Layout::kNhwc, inner.src};
-  } else if (RenamesSrc(problem)) {
+    inner.src = ScratchStrides(through, d.ic, d.in.h, d.in.w);
+    d.src = {through, inner.src};
+  } else if (RenamesSrc(problem, through)) {
     inner.src = RenamedStrides(problem.src, d.ic);
     d.src = {Layout::kNhwc, inner.src};
   }
-  if (CopiesDst(problem)) {
-    inner.dst = ScratchStrides(d.oc, problem.oh, problem.ow);
-    d.dst = {Layout::kNhwc, inner.dst};
+  if (CopiesDst(problem, through)) {
+    inner.dst = ScratchStrides(through, d.oc, problem.oh, problem.ow);
+    d.dst = {through, inner.dst};
     for (PostOp& op : d.post_ops) {
       if (op.kind == PostOpKind::kResidualAdd) op.residual_strides = inner.dst;
     }
-  } else if (RenamesDst(problem)) {
+  } else if (RenamesDst(problem, through)) {
     inner.dst = RenamedStrides(problem.dst, d.oc);
     d.dst = {Layout::kNhwc, inner.dst};
     for (PostOp& op : d.post_ops) {
@@ -98,8 +108,11 @@ ConvProblem InnerProblem(const ConvProblem& problem) {
 
 class Plan final : public ConvPlan {
  public:
-  Plan(std::unique_ptr<ConvPlan> inner, Isa isa)
-      : name_(std::string(inner->algorithm()) + "+reorder"), copy_isa_(isa), inner_(std::move(inner)) {}
+  Plan(std::unique_ptr<ConvPlan> inner, Layout through, Isa isa)
+      : name_(std::string(inner->algorithm()) + "+reorder"),
+        through_(through),
+        copy_isa_(isa),
+        inner_(std::move(inner)) {}
 
   Status AddReorders(const ConvProblem& problem, const ConvProblem& inner_problem);
 
@@ -121,13 +134,14 @@ class Plan final : public ConvPlan {
     reorder::Copier copier;
     size_t scratch_offset = 0;
   };
-  // `nhwc`: strides of the scratch that takes part.
-  Status AddCopy(const TensorShape& shape, const reorder::Side& from, const reorder::Side& to, const Strides& nhwc,
+  // `scratch`: strides of the one that takes part.
+  Status AddCopy(const TensorShape& shape, const reorder::Side& from, const reorder::Side& to, const Strides& scratch,
                  std::vector<Copy>& copies);
   static int CopyThreads(const ConvCall& call, const Copy& copy);
-  static void CopyIn(const ConvCall& call, const Copy& copy, const float* tensor, float* nhwc);
+  static void CopyIn(const ConvCall& call, const Copy& copy, const float* tensor, float* scratch);
 
   const std::string name_;
+  const Layout through_;
   const Isa copy_isa_;
   std::unique_ptr<ConvPlan> inner_;
   size_t scratch_bytes_ = 0;
@@ -135,29 +149,29 @@ class Plan final : public ConvPlan {
 };
 
 Status Plan::AddCopy(const TensorShape& shape, const reorder::Side& from, const reorder::Side& to,
-                     const Strides& nhwc, std::vector<Copy>& copies) {
+                     const Strides& scratch, std::vector<Copy>& copies) {
   Result<reorder::Copier> copier = reorder::Copier::Make(shape, from, to, copy_isa_);
   if (!copier.ok()) return copier.status();
   copies.push_back({std::move(copier).value(), scratch_bytes_});
   int64_t bytes = 0;
-  if (__builtin_mul_overflow(shape.n * kFloat, nhwc.n, &bytes)) return Status::OutOfMemory();
+  if (__builtin_mul_overflow(shape.n * kFloat, scratch.n, &bytes)) return Status::OutOfMemory();
   scratch_bytes_ += (static_cast<size_t>(bytes) + 63) / 64 * 64;
   return {};
 }
 
 Status Plan::AddReorders(const ConvProblem& problem, const ConvProblem& inner_problem) {
   const ConvDesc &d = problem.desc, &inner = inner_problem.desc;
-  if (CopiesSrc(problem)) {
-    const Size2 steps = PixelSteps(problem);
+  if (CopiesSrc(problem, through_)) {
+    const Size2 steps = PixelSteps(problem, through_);
     Strides strides = problem.src;
     strides.h *= steps.h, strides.w *= steps.w;
     Status status = AddCopy({d.n, d.ic, inner.in.h, inner.in.w}, {d.src.layout, strides},
-                            {Layout::kNhwc, inner_problem.src}, inner_problem.src, src_);
+                            {through_, inner_problem.src}, inner_problem.src, src_);
     if (!status.ok()) return status;
   }
-  if (!CopiesDst(problem)) return {};
+  if (!CopiesDst(problem, through_)) return {};
   const TensorShape shape{d.n, d.oc, problem.oh, problem.ow};
-  const reorder::Side scratch{Layout::kNhwc, inner_problem.dst};
+  const reorder::Side scratch{through_, inner_problem.dst};
   Status status = AddCopy(shape, scratch, {d.dst.layout, problem.dst}, inner_problem.dst, dst_);
   for (const PostOp& op : d.post_ops) {
     if (op.kind != PostOpKind::kResidualAdd || !status.ok()) continue;
@@ -172,9 +186,9 @@ int Plan::CopyThreads(const ConvCall& call, const Copy& copy) {
   return copy.copier.units() < kUnitsForTeam ? 1 : call.threads;
 }
 
-void Plan::CopyIn(const ConvCall& call, const Copy& copy, const float* tensor, float* nhwc) {
+void Plan::CopyIn(const ConvCall& call, const Copy& copy, const float* tensor, float* scratch) {
   RunOnThreads(*call.pool, CopyThreads(call, copy), [&](int thread, int team) {
-    copy.copier.Run(tensor, nhwc, SplitRange(copy.copier.units(), team, thread));
+    copy.copier.Run(tensor, scratch, SplitRange(copy.copier.units(), team, thread));
   });
 }
 
@@ -208,31 +222,33 @@ std::string Plan::Describe() const {
   if (!src_.empty()) copies += " src";
   if (!dst_.empty()) copies += " dst";
   for (size_t i = 0; i < residuals_.size(); ++i) copies += " residual";
+  const std::string layout = through_ == Layout::kNchw ? "NCHW" : "NHWC";
   if (copies.empty()) return "NCHW images of one pixel: the same memory is called NHWC\n" + inner_->Describe();
-  return "copied through NHWC scratch of " + std::to_string(scratch_bytes_) + " bytes:" + copies +
-         "\n" + inner_->Describe();
+  return "copied through " + layout + " scratch of " + std::to_string(scratch_bytes_) + " bytes:" + copies + "\n" +
+         inner_->Describe();
 }
 
 // Puts the inner plan behind its copies.
 Result<std::unique_ptr<ConvPlan>> Wrap(Result<std::unique_ptr<ConvPlan>> inner, const ConvProblem& problem,
-                                       const ConvProblem& inner_problem, Isa isa) {
+                                       const ConvProblem& inner_problem, Layout through, Isa isa) {
   if (!inner.ok()) return inner.status();
-  auto plan = std::make_unique<Plan>(std::move(inner).value(), isa);
+  auto plan = std::make_unique<Plan>(std::move(inner).value(), through, isa);
   if (Status status = plan->AddReorders(problem, inner_problem); !status.ok()) return status;
   return std::unique_ptr<ConvPlan>(std::move(plan));
 }
 
 class Draft final : public PlanDraft {
  public:
-  Draft(ConvProblem inner_problem, std::unique_ptr<PlanDraft> inner)
-      : inner_problem_(std::move(inner_problem)), inner_(std::move(inner)) {}
+  Draft(ConvProblem inner_problem, Layout through, std::unique_ptr<PlanDraft> inner)
+      : inner_problem_(std::move(inner_problem)), through_(through), inner_(std::move(inner)) {}
   Result<std::unique_ptr<ConvPlan>> Finish(const ConvProblem& problem,
                                            const PlanContext& context) override {
-    return Wrap(inner_->Finish(inner_problem_, context), problem, inner_problem_, context.isa);
+    return Wrap(inner_->Finish(inner_problem_, context), problem, inner_problem_, through_, context.isa);
   }
 
  private:
   const ConvProblem inner_problem_;
+  const Layout through_;
   const std::unique_ptr<PlanDraft> inner_;
 };
 
@@ -250,26 +266,31 @@ double CopyRate(double bytes, const MachineModel& machine) {
 
 }  // namespace
 
-Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanContext& context) {
+Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanContext& context, Layout through) {
+  const ConvDesc& d = problem.desc;
+  if (through == Layout::kNchw && (d.src.layout == through) == (d.dst.layout == through)) {
+    return {"not exactly one tensor is NCHW", 0};
+  }
   if (context.isa == Isa::kNone) return {"needs AVX2 and executable memory", 0};
-  if (!CopiesSrc(problem) && !CopiesDst(problem) && !RenamesSrc(problem) && !RenamesDst(problem)) {
+  if (!CopiesSrc(problem, through) && !CopiesDst(problem, through) && !RenamesSrc(problem, through) &&
+      !RenamesDst(problem, through)) {
     return {"no tensor needs to be reordered", 0};
   }
-  ConvProblem inner_problem = InnerProblem(problem);
+  ConvProblem inner_problem = InnerProblem(problem, through);
   Offer offer = inner(inner_problem, context);
   if (!offer.refusal.empty()) return offer;
   // Each copied tensor is read and written once more. The least of copies takes so long (4 to 6 channels of 8 to 50
   // pixels, Zen 3: 0.22 to 0.27 us for both).
   constexpr double kCopyUs = 0.13;
-  const ConvDesc &d = problem.desc, &in = inner_problem.desc;
+  const ConvDesc& in = inner_problem.desc;
   double bytes = 0;
   constexpr double kSkipping = 3;  // skipped pixels leave the prefetchers guessing
-  if (CopiesSrc(problem)) {
-    const double cost = PixelSteps(problem).w > 1 ? kSkipping : 1;
+  if (CopiesSrc(problem, through)) {
+    const double cost = PixelSteps(problem, through).w > 1 ? kSkipping : 1;
     bytes += cost * 2 * kFloat * static_cast<double>(d.n * d.ic * in.in.h * in.in.w);
     offer.predicted_us += kCopyUs;
   }
-  if (CopiesDst(problem)) {
+  if (CopiesDst(problem, through)) {
     bytes += 2.0 * kFloat * static_cast<double>(d.n * d.oc * problem.oh * problem.ow);
     offer.predicted_us += kCopyUs;
   }
@@ -277,15 +298,15 @@ Offer Consider(ConsiderFunction inner, const ConvProblem& problem, const PlanCon
   if (in.in.h == 1 && problem.oh == 1) bytes /= 2;
   offer.predicted_us += bytes / (CopyRate(bytes, *context.machine) * context.machine->clock_ghz * 1000);
   if (offer.draft) {
-    offer.draft = std::make_unique<Draft>(std::move(inner_problem), std::move(offer.draft));
+    offer.draft = std::make_unique<Draft>(std::move(inner_problem), through, std::move(offer.draft));
   }
   return offer;
 }
 
 Result<std::unique_ptr<ConvPlan>> MakePlan(MakePlanFunction inner, const ConvProblem& problem,
-                                           const PlanContext& context) {
-  const ConvProblem inner_problem = InnerProblem(problem);
-  return Wrap(inner(inner_problem, context), problem, inner_problem, context.isa);
+                                           const PlanContext& context, Layout through) {
+  const ConvProblem inner_problem = InnerProblem(problem, through);
+  return Wrap(inner(inner_problem, context), problem, inner_problem, through, context.isa);
 }
 
 }  // namespace rafter::via_nhwc

@@ -79,5 +79,53 @@ TEST(ViaNhwc, NothingToCopyIsRefused) {
   EXPECT_EQ(Conv::Create(desc, options).status().code(), StatusCode::kUnsupported);
 }
 
+// One tensor is NCHW, the other one is copied to or from NCHW scratch: images, groups, odd channels, planes that lie a
+// line further apart, residuals, slices.
+TEST(ViaNhwc, KernelsOfNchwServeOneForeignTensor) {
+  ForEachIsa([](Isa) {
+    for (const Layout other : {Layout::kNhwc, Layout::kNchw16c, Layout::kNchw8c}) {
+      for (const bool foreign_src : {false, true}) {
+        for (const Size2 kernel : {Size2{1, 1}, {3, 2}}) {
+          ConvDesc desc;
+          desc.n = 2, desc.ic = 34, desc.oc = 22, desc.groups = 2, desc.in = {16, 16}, desc.kernel = kernel;
+          if (kernel.h > 1) desc.pad = {1, 0, 1, 1}, desc.stride = {1, 2};
+          desc.src.layout = foreign_src ? other : Layout::kNchw;
+          desc.dst.layout = foreign_src ? Layout::kNchw : other;
+          for (const char* algorithm : {"gemm+reorder", "widthwise+reorder"}) {
+            ConvTester tester(desc);
+            ASSERT_TRUE(tester.Algorithm(algorithm).Threads(2).Run()) << algorithm;
+            EXPECT_EQ(tester.algorithm(), algorithm);
+          }
+          desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+          ASSERT_TRUE(ConvTester(desc).Algorithm("gemm+reorder").Run());
+          ASSERT_TRUE(ConvTester(desc).Algorithm("widthwise+reorder").ResidualInPlace().Run());
+        }
+      }
+    }
+  });
+}
+
+TEST(ViaNhwc, NchwScratchIsForMixedLayoutsOnly) {
+  ConvDesc desc;
+  desc.ic = 8, desc.oc = 8, desc.in = {9, 9};
+  for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {
+    desc.src.layout = desc.dst.layout = layout;
+    EXPECT_FALSE(Conv::Create(desc, {.algorithm = "gemm+reorder"}).ok());
+  }
+}
+
+// 1x1, 64 to 256 channels into NCHW: copying the source is cheaper than copying four times as much behind the sums.
+TEST(ViaNhwc, TheSmallerTensorIsCopied) {
+  ForEachIsa([](Isa isa) {
+    if (isa == Isa::kNone) return;
+    ConvDesc desc;
+    desc.ic = 64, desc.oc = 256, desc.in = {56, 56};
+    desc.src.layout = Layout::kNhwc, desc.dst.layout = Layout::kNchw;
+    const Result<Conv> conv = Conv::Create(desc, {.threads = 1});
+    ASSERT_TRUE(conv.ok());
+    EXPECT_EQ(std::string(conv->algorithm()), "gemm+reorder");
+  });
+}
+
 }  // namespace
 }  // namespace rafter::testing
