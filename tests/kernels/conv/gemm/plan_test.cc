@@ -149,7 +149,7 @@ TEST(Gemm, RefusesWhatItCannot) {
       return conv.ok() ? std::string() : std::string(conv.status().message());
     };
     ConvDesc desc = Desc(8, 8, {6, 6});
-    desc.src.layout = Layout::kNhwc;
+    desc.src.layout = desc.dst.layout = Layout::kNhwc;
     EXPECT_NE(refusal(desc).find("src is not NCHW"), std::string::npos);
     desc = Desc(8, 8, {6, 6});
     desc.dst.strides = Strides{8 * 6 * 10, 6 * 10, 10, 1};
