@@ -4,24 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <utility>
 
 #include "jit/code_cache.h"
 #include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
+#include "tests/support/from_environment.h"
 #include "tests/support/random_desc.h"
 
 namespace rafter::testing {
 namespace {
 
 constexpr Layout kLayouts[] = {Layout::kNhwc, Layout::kNchw16c, Layout::kNchw, Layout::kNchw8c};
-
-int64_t FromEnvironment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoll(text);
-}
 
 template <typename T, size_t kCount>
 T OneOf(Random& random, const T (&values)[kCount]) {

@@ -3,21 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
+#include "tests/support/from_environment.h"
 #include "tests/support/random_desc.h"
 
 namespace rafter::testing {
 namespace {
-
-int64_t FromEnvironment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoll(text);
-}
 
 struct Channels {
   int64_t groups, ic_g, oc_g;

@@ -2,19 +2,14 @@
 // environment choose how many and which.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
+#include "tests/support/from_environment.h"
 #include "tests/support/random_desc.h"
 
 namespace rafter::testing {
 namespace {
-
-int64_t FromEnvironment(const char* name, int64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoll(text);
-}
 
 void Sweep(DataKind data, bool exact_post_ops, int64_t cases) {
   const int64_t seed = FromEnvironment("RAFTER_SWEEP_SEED", 1);

@@ -57,7 +57,7 @@ Status WidthPlan::MakeStage() {
   constexpr double kMaxStageBytes = 1 << 30;
   if (!blocking_.staged) return {};
   const int64_t pixels = blocking_.segment_tiles * tile_pixels() + stage_margin();
-  stage_ = Stage(geometry_, blocking_.strip_rows, std::min(pixels, geometry_.out.w));
+  stage_ = Stage(geometry_, blocking_.strip_rows, std::min(pixels, geometry_.out.w), blocking_.segments == 1);
   if (Status status = stage_.UseKernels(geometry_, isa_); !status.ok()) return status;
   if (stage_.kernel() != nullptr) owned_kernels_.push_back(stage_.kernel());
   const double bytes = stage_.floats() * sizeof(float);

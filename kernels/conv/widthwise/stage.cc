@@ -36,7 +36,7 @@ void CopyPhase(const float* row, int64_t begin, int64_t end, int64_t stride, int
 
 }  // namespace
 
-Stage::Stage(const Geometry& g, int64_t strip_rows, int64_t strip_pixels) : channels_(g.ic_g) {
+Stage::Stage(const Geometry& g, int64_t strip_rows, int64_t strip_pixels, bool whole_rows) : channels_(g.ic_g) {
   const int64_t stride = g.stride.w;
   int64_t last_step = 0;
   for (int64_t kw = 0; kw < g.kernel.w; ++kw) {
@@ -49,7 +49,7 @@ Stage::Stage(const Geometry& g, int64_t strip_rows, int64_t strip_pixels) : chan
   padded_ = IsPadded(g);
   columns_ = strip_pixels + last_step - first_step_;
   if (!padded_) columns_ = std::min((g.in.w + stride - 1) / stride, columns_);
-  copies_whole_rows_ = strip_pixels >= g.out.w && first_step_ + columns_ >= g.in.w && (padded_ || first_step_ <= 0);
+  copies_whole_rows_ = whole_rows && first_step_ + columns_ >= g.in.w && (padded_ || first_step_ <= 0);
   phase_floats_ = (columns_ + kLineFloats - 1) / kLineFloats * kLineFloats;
   row_floats_ = phase_floats_ * static_cast<int64_t>(phases_.size());
   rows_ = std::min(g.in.h, (strip_rows - 1) * g.stride.h + (g.kernel.h - 1) * g.dilation.h + 1);

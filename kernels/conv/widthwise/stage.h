@@ -22,8 +22,8 @@ namespace rafter::widthwise {
 class Stage {
  public:
   Stage() = default;
-  // For strips of at most this many output rows and pixels.
-  Stage(const Geometry& g, int64_t strip_rows, int64_t strip_pixels);
+  // For strips of at most this many output rows and pixels. `whole_rows`: each strip has all pixels of its rows.
+  Stage(const Geometry& g, int64_t strip_rows, int64_t strip_pixels, bool whole_rows);
   // Fills by generated kernels where there are any, plain loops otherwise: rows without stride that are copied whole,
   // and stride 2.
   Status UseKernels(const Geometry& g, Isa isa);

@@ -4,35 +4,21 @@
 
 #include <string>
 
-#include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
+#include "tests/support/scoped_machine.h"
 
 namespace rafter::testing {
 namespace {
 
-// This machine with caches of other sizes.
-class ScopedCaches {
- public:
-  ScopedCaches(int64_t l2_bytes, int64_t l3_bytes) : original_(CurrentMachineModel()) {
-    MachineModel model = original_;
-    model.l2_bytes = l2_bytes, model.l3_bytes = l3_bytes;
-    SetMachineModel(model);
-  }
-  ~ScopedCaches() { SetMachineModel(original_); }
-
- private:
-  const MachineModel original_;
-};
-
-constexpr int64_t kL2 = 512 << 10, kNoL3 = 64;  // with the latter every output is too large for the caches
+constexpr ScopedCaches::Sizes kNoL3{.l3 = 64};  // every output is too large for the caches
 
 bool Streams(const ConvTester& tester) {
   return tester.kernel_name().find("_stream") != std::string::npos;
 }
 
 TEST(StreamedOutput, IsRightAndOnlyInNhwc) {
-  const ScopedCaches caches(kL2, kNoL3);
+  const ScopedCaches caches(kNoL3);
   ForEachIsa([](Isa isa) {
     for (const Layout layout : {Layout::kNhwc, Layout::kNchw16c, Layout::kNchw8c}) {
       for (const int64_t oc : {16, 32, 48, 64, 144}) {
@@ -53,7 +39,7 @@ TEST(StreamedOutput, IsRightAndOnlyInNhwc) {
 }
 
 TEST(StreamedOutput, NotWherePixelsShareLines) {
-  const ScopedCaches caches(kL2, kNoL3);
+  const ScopedCaches caches(kNoL3);
   ForEachIsa([](Isa) {
     for (const int64_t oc : {8, 17, 24, 40}) {
       ConvDesc desc;
@@ -75,7 +61,7 @@ TEST(StreamedOutput, NotWherePixelsShareLines) {
 // Weights of a channel tile that exceed L2's share, and chunks of rows that follow each other with the same tile: each
 // starts with the first pass again.
 TEST(WeightsInPasses, ChunksOfOneChannelTile) {
-  const ScopedCaches caches(16 << 10, 32 << 20);
+  const ScopedCaches caches({.l2 = 16 << 10});
   ForEachIsa([](Isa) {
     for (const Layout layout : {Layout::kNhwc, Layout::kNchw16c, Layout::kNchw8c}) {
       for (const int64_t oc : {5, 16, 48, 100}) {

@@ -22,9 +22,9 @@ Geometry Make(int64_t stride, int64_t kernel, int64_t dilation, int64_t pad) {
   return g;
 }
 
-// `isa`: of the generated kernels; Isa::kNone: plain loops.
-void CheckStrip(const Geometry& g, Range y, Range x, Isa isa) {
-  Stage stage(g, y.end - y.begin, x.end - x.begin);
+// `isa`: of the generated kernels; Isa::kNone: plain loops. `room`: pixels for which the stage is made.
+void CheckStrip(const Geometry& g, Range y, Range x, Isa isa, int64_t room) {
+  Stage stage(g, y.end - y.begin, room, x.end - x.begin == g.out.w);
   if (isa != Isa::kNone) {
     const Status status = stage.UseKernels(g, isa);
     if (!status.ok()) GTEST_SKIP() << status.message();
@@ -63,9 +63,10 @@ TEST(Stage, EveryTapFindsItsInput) {
           SCOPED_TRACE(::testing::Message() << "stride " << stride << " kernel " << kernel
                                             << " dilation " << dilation << " pad " << pad);
           const auto check = [&](Isa isa) {
-            CheckStrip(g, {0, g.out.h}, {0, g.out.w}, isa);
-            CheckStrip(g, {1, g.out.h}, {g.out.w / 2, g.out.w}, isa);
-            CheckStrip(g, {g.out.h - 1, g.out.h}, {0, (g.out.w + 1) / 2}, isa);
+            CheckStrip(g, {0, g.out.h}, {0, g.out.w}, isa, g.out.w);
+            CheckStrip(g, {1, g.out.h}, {g.out.w / 2, g.out.w}, isa, g.out.w - g.out.w / 2);
+            CheckStrip(g, {1, g.out.h}, {g.out.w / 2, g.out.w}, isa, g.out.w);  // as with a margin
+            CheckStrip(g, {g.out.h - 1, g.out.h}, {0, (g.out.w + 1) / 2}, isa, (g.out.w + 1) / 2);
           };
           check(Isa::kNone);
           testing::ForEachIsa(check);
