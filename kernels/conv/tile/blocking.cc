@@ -49,6 +49,7 @@ class Chooser {
   void LimitToStage(Blocking& b) const;
   void ChoosePasses(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
+  bool Streams() const;
 
   const Geometry& g_;
   const jit::IsaInfo& isa_;
@@ -315,6 +316,12 @@ double Chooser::ChooseChannels(int only_vecs, ChannelRuns& channels) {
   return best;
 }
 
+bool Chooser::Streams() const {
+  const double bytes = static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * kFloat;
+  const bool others = machine_.l3_shared && steps_ >= kStreamSharedSteps;
+  return bytes > static_cast<double>(machine_.l3_bytes) * (others ? kStreamSharedL3Share : kStreamL3Share);
+}
+
 Blocking Chooser::Choose(const TileChoice& tile) {
   px_cap_ = tile.px > 0 ? tile.px : PxCap();
   Blocking b;
@@ -323,8 +330,7 @@ Blocking Chooser::Choose(const TileChoice& tile) {
   b.px_cap = px_cap_;
   constexpr int64_t kStretch = 96;  // pixels; long rows only, so that inputs of a chunk fit and threads share
   b.segments = g_.out.w > 2 * kStretch ? CeilDiv(g_.out.w, kStretch) : 1;
-  b.streams = static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * kFloat >
-              static_cast<double>(machine_.l3_bytes) * kStreamL3Share;
+  b.streams = Streams();
   ChooseOrder(b);
   if (staging_.used()) LimitToStage(b);
   ChoosePasses(b);

@@ -65,6 +65,20 @@ TEST(Blocking, TileChoiceOverrides) {
   EXPECT_EQ(small.channels[0].oc_vecs, 1);
 }
 
+TEST(Blocking, StreamsWhatL3WillNotKeep) {
+  MachineModel machine;
+  machine.l3_bytes = 32 << 20;
+  const auto streams = [&](int64_t ic, int64_t size) {
+    return ChooseBlocking(Layer(ic, 64, size, 1, Layout::kNhwc), jit::GetIsaInfo(Isa::kAvx2), machine, 1).streams;
+  };
+  EXPECT_FALSE(streams(64, 224));  // 13 MB
+  EXPECT_TRUE(streams(64, 300));   // 23 MB
+  machine.l3_shared = true;
+  EXPECT_TRUE(streams(64, 224));
+  EXPECT_FALSE(streams(8, 224));
+  EXPECT_FALSE(streams(64, 112));  // 3 MB
+}
+
 TEST(Blocking, RegistersSufficeForEveryShape) {
   for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
     const jit::IsaInfo& info = jit::GetIsaInfo(isa);
