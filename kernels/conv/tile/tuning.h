@@ -68,8 +68,8 @@ inline constexpr double kPlanesL2Share = 0.5;
 // nobody reads the output, which is why the size alone does not decide.
 inline constexpr double kStreamL3Share = 0.5;
 // … and above this share where other guests use L3 as well, if each output takes so many steps. 3 to 64 3x3 at 224x224
-// (13 MB) 2749 and 2287 us (2 threads 1321 and 1267), 1x1 64 to 128 at 147x147 (11 MB) 4809 and 4351, 16 to 320 at 80x80
-// (8 MB) 1119 and 888; but 8 to 256 at 100x100 (10 MB) 787 and 907. From 3 MB on it gains 5 to 8 %.
+// (13 MB) 2749 and 2287 us (2 threads 1321 and 1267), 1x1 64 to 128 at 147x147 (11 MB) 4809 and 4351, 16 to 320 at
+// 80x80 (8 MB) 1119 and 888; but 8 to 256 at 100x100 (10 MB) 787 and 907. From 3 MB on it gains 5 to 8 %.
 inline constexpr double kStreamSharedL3Share = 0.2, kStreamSharedSteps = 16;
 
 // Share of L1 up to which a tile's weights are taken to stay there from tile to tile.
