@@ -24,7 +24,7 @@ class BlockMover {
     int64_t src_pixel = 0, dst_pixel = 0;
     int64_t src_period = 0, dst_period = 0;
     int64_t src_block = 0, dst_block = 0;  // from block to block of those that are moved together
-    bool past_caches = false;              // rows, images and periods of dst begin at the same place of a line
+    bool past_caches = false;              // rows, images and pieces of dst begin at the same place of a line
   };
 
   // `periods`: the numbers that Run will be given; 0 is ignored. kUnsupported where executable memory is refused.
@@ -40,10 +40,12 @@ class BlockMover {
   };
 
   Status Get(Isa isa, size_t blocks);
+  Status GetStretches(Isa isa, int64_t blocks);
 
   Places places_;
   size_t most_ = 1;                               // blocks moved together
   std::array<Kernels, kMostBlocks + 1> kernels_;  // by blocks
+  jit::KernelPtr stretches_;  // all blocks of pixels, past the caches; may be null
 };
 
 }  // namespace rafter::reorder

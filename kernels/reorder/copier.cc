@@ -1,7 +1,6 @@
-// kernels/reorder/copier.cc: cuts channels into runs and tensors into pieces, and calls the kernels.
+// kernels/reorder/copier.cc: how a copier is made: cuts channels into runs and tensors into pieces, and gets the kernels.
+// What it does when it runs: copier_run.cc.
 #include "kernels/reorder/copier.h"
-
-#include <xmmintrin.h>
 
 #include <algorithm>
 #include <numeric>
@@ -9,24 +8,12 @@
 
 #include "kernels/reorder/copy_kernel.h"
 #include "kernels/reorder/transpose_kernel.h"
+#include "kernels/reorder/tuning.h"
 #include "kernels/sizes.h"
 
 namespace rafter::reorder {
 
 namespace {
-
-// About what one unit of work moves, so that even 7x7 images are shared by threads: 16 KB on either side.
-constexpr int64_t kPieceFloats = 4096;
-// Transposed: whole lines on both sides, pages of 64 planes at a time, and runs of pixels that are long enough for the
-// prefetchers: a tensor of 51 MB leaves NCHW at 0.9 of the bandwidth of a copy with 1,024 pixels, at 0.75 with 256, at
-// 0.44 with 64; in the caches the difference is 5 to 15 % (Zen 3). Fewer where threads would have too little to share.
-constexpr int64_t kFewestPixels = 64, kMostPixels = 1024, kUnitsToShare = 8, kTransposedChannels = 64;
-// To planes past the caches, where lines of planes can be stored whole: four planes at a time, so that each is written
-// in one stretch (51 MB to NCHW, against the way through a buffer: from NHWC 9.0 to 7.8 ms, NCHW8c 7.2 to 5.4; eight
-// or sixteen planes at a time 10 to 12).
-constexpr int64_t kStreamedPlanes = 4, kStreamedPixels = 128;
-// Of a buffer of 16 KB (20 with the gaps between its rows), see TransposeStaged.
-constexpr int64_t kStagedFloats = 4096, kMostStagedPixels = 256, kStagedGap = kLineFloats;
 
 // Channels that lie together at least: all of them in NHWC, one block of a blocked layout, one in NCHW.
 int64_t TogetherIn(Layout layout, int64_t c) {
@@ -34,19 +21,6 @@ int64_t TogetherIn(Layout layout, int64_t c) {
 }
 
 bool SameLine(int64_t floats) { return floats % kLineFloats == 0; }
-
-// Rows of floats, into the second-level cache or, `near`, the first.
-template <bool near>
-void Prefetch(const float* rows, int64_t count, int64_t stride, int64_t floats) noexcept {
-  for (int64_t i = 0; i < count; ++i, rows += stride) {
-    for (int64_t at = 0; at < floats; at += kLineFloats) {
-      // May lie behind the tensor: a prefetch never faults.
-      const auto* line = reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(rows) +
-                                                       static_cast<uintptr_t>(at * kFloat));
-      _mm_prefetch(line, near ? _MM_HINT_T0 : _MM_HINT_T1);
-    }
-  }
-}
 
 }  // namespace
 
@@ -158,9 +132,7 @@ void Copier::ChoosePieces(int64_t wished_pixels, bool staged) noexcept {
       piece_periods = std::max<int64_t>(1, kTransposedChannels / period_);
       const int64_t rows = shape_.n * shape_.h * std::max<int64_t>(1, periods_ / piece_periods);
       pixels = kMostPixels;
-      if (dst_.layout == Layout::kNchw && staged && StreamsPlanes()) {
-        pixels = kStreamedPixels;
-      } else if (dst_.layout == Layout::kNchw && staged) {
+      if (dst_.layout == Layout::kNchw && staged) {
         pixels = kStagedFloats / std::clamp<int64_t>(std::min(period_, shape_.c), 1, kTransposedChannels);
         pixels = std::min(pixels, kMostStagedPixels);
       }
@@ -195,11 +167,15 @@ void Copier::ChoosePieces(int64_t wished_pixels, bool staged) noexcept {
   channel_pieces_ = std::max<int64_t>(1, CeilDiv(periods_, periods_per_piece_));
 }
 
-// Whether places that are this far apart begin at the same place of a line, in all directions of dst.
-bool Copier::LinesMatch(int64_t floats) const noexcept {
+// Whether rows and images of dst begin at the same place of a line.
+bool Copier::RowsMatch() const noexcept {
   const Strides& d = dst_.strides;
-  const bool rows = (shape_.n == 1 || SameLine(d.n)) && (shape_.h == 1 || SameLine(d.h)) && SameLine(floats);
-  return rows && dst_.first_lane == 0 && (periods_ <= 1 || SameLine(dst_period_));
+  return (shape_.n == 1 || SameLine(d.n)) && (shape_.h == 1 || SameLine(d.h)) && dst_.first_lane == 0;
+}
+
+// Whether places that are this far apart do, in all directions of dst.
+bool Copier::LinesMatch(int64_t floats) const noexcept {
+  return RowsMatch() && SameLine(floats) && (periods_ <= 1 || SameLine(dst_period_));
 }
 
 Status Copier::GetKernels(bool non_temporal) {
@@ -226,7 +202,9 @@ Status Copier::GetBlocks(bool non_temporal) {
   places.src_period = src_period_, places.dst_period = dst_period_;
   places.src_block = along_periods ? src_period_ : full_[1].src;
   places.dst_block = along_periods ? dst_period_ : full_[1].dst;
-  places.past_caches = non_temporal && LinesMatch(0) && full_[0].dst == 0;
+  // In NHWC two blocks of 8 channels make a line, as long as all of them are moved.
+  const bool all_blocks = dst_.layout == Layout::kNhwc && channel_pieces_ == 1;
+  places.past_caches = non_temporal && full_[0].dst == 0 && (all_blocks ? RowsMatch() : LinesMatch(0));
   const int64_t last = periods_ % periods_per_piece_;
   Result<BlockMover> made = BlockMover::Make(isa_, places, {periods_per_piece_, last});
   if (!made.ok()) return made.status();
@@ -266,6 +244,7 @@ Status Copier::GetTransposeKernels(ChannelRun& run, bool non_temporal) {
     spec.few_columns = columns < 4 ? static_cast<int32_t>(columns) : 0;
     spec.non_temporal = past_caches ? 1 : 0;
     // NCHW to NHWC: 0.8 MB 37 to 28 us (Zen 3); planes, whose next lines follow, and blocks gain nothing.
+    spec.fetch_ahead = past_caches && to_planes ? 1 : 0;
     spec.fetch_rows = !past_caches && dst_.layout == Layout::kNhwc && dst_.strides.w > kLineFloats ? 1 : 0;
     Result<jit::KernelPtr> made = GetTransposeKernel(spec);
     if (!made.ok()) return made.status();
@@ -296,178 +275,6 @@ Status Copier::GetTransposeKernels(ChannelRun& run, bool non_temporal) {
   const int64_t last = shape_.w % piece_pixels_;
   if (status.ok() && shape_.w > piece_pixels_ && last < 4) status = get(run.channels, last, false, run.few);
   return status;
-}
-
-Copier::Piece Copier::PieceOf(int64_t unit) const noexcept {
-  int64_t part = 0, index = 0, n = 0, y = 0;
-  if (unit > 0) {  // small tensors have one unit: no divisions
-    const int64_t pixels = unit / channel_pieces_, row = pixels / pixel_pieces_;
-    part = unit % channel_pieces_, index = pixels % pixel_pieces_;
-    n = row / shape_.h, y = row % shape_.h;
-  }
-  Range x = pixel_pieces_ == 1 ? Range{0, shape_.w} : SplitRange(shape_.w, pixel_pieces_, index);
-  if (way_ != Way::kPlanar) {
-    x.begin = index * piece_pixels_, x.end = std::min(x.begin + piece_pixels_, shape_.w);  // whole lines
-  }
-  Piece piece;
-  piece.pixels = x.end - x.begin;
-  piece.first_period = part * periods_per_piece_;
-  piece.periods = std::min(periods_per_piece_, periods_ - piece.first_period);
-  piece.rest = part == channel_pieces_ - 1 && !rest_.empty();
-  const auto offset = [&](const Strides& s, int64_t period) {
-    return n * s.n + y * s.h + x.begin * s.w + piece.first_period * period;
-  };
-  piece.src = offset(src_.strides, src_period_), piece.dst = offset(dst_.strides, dst_period_);
-  return piece;
-}
-
-void Copier::Run(const float* src, float* dst, Range units) const noexcept {
-  const bool past_caches = reinterpret_cast<uintptr_t>(dst) % kLineBytes == 0;
-  Piece piece = PieceOf(units.begin);
-  for (int64_t unit = units.begin; unit < units.end; ++unit) {
-    const Piece next = unit + 1 < units.end ? PieceOf(unit + 1) : piece;
-    RunPiece(piece, src + piece.src, dst + piece.dst, src + next.src, past_caches);
-    piece = next;
-  }
-}
-
-void Copier::RunPiece(const Piece& piece, const float* src, float* dst, const float* next,
-                      bool past_caches) const noexcept {
-  if (piece.periods > 0) {
-    if (way_ == Way::kPlanar) {
-      RunPlanar(piece, src, dst, past_caches);
-    } else if (blocks_) {
-      blocks_->Run(src, dst, piece.periods, piece.pixels, past_caches);
-    } else {
-      for (size_t i = 0; i < full_.size(); ++i) {
-        const float* const then = i + 1 < full_.size() ? src + full_[i + 1].src : next;
-        RunChannels(full_[i], piece.periods, piece.pixels, src + full_[i].src, dst + full_[i].dst, then, past_caches);
-      }
-    }
-  }
-  if (!piece.rest) return;
-  src += piece.periods * src_period_, dst += piece.periods * dst_period_;
-  for (const ChannelRun& run : rest_) {
-    RunChannels(run, 1, piece.pixels, src + run.src, dst + run.dst, next, past_caches);
-  }
-}
-
-void Copier::RunPlanar(const Piece& piece, const float* src, float* dst, bool past_caches) const noexcept {
-  const ChannelRun& run = full_[0];
-  const CopyArgs args{src, dst, piece.periods, src_period_ * kFloat, dst_period_ * kFloat,
-                      piece.pixels * run.channels * kFloat, nullptr};
-  (past_caches && run.past_caches ? run.past_caches : run.plain)->entry<CopyFunction>()(&args);
-}
-
-void Copier::RunChannels(const ChannelRun& run, int64_t periods, int64_t pixels, const float* src, float* dst,
-                         const float* next, bool past_caches) const noexcept {
-  if (way_ == Way::kTransposed) {
-    Transpose(run, periods, pixels, src, dst, next, past_caches);
-    return;
-  }
-  constexpr float kZero = 0.0f;
-  for (int64_t i = 0; i < periods; ++i, src += src_period_, dst += dst_period_) {
-    if (way_ == Way::kLoops) {
-      CopyByLoops(run, pixels, src, dst);
-      continue;
-    }
-    const CopyArgs args{src,   dst, pixels, src_.strides.w * kFloat, dst_.strides.w * kFloat, run.channels * kFloat,
-                        &kZero};
-    (past_caches && run.past_caches ? run.past_caches : run.plain)->entry<CopyFunction>()(&args);
-  }
-}
-
-void Copier::Transpose(const ChannelRun& run, int64_t periods, int64_t pixels, const float* src, float* dst,
-                       const float* next, bool past_caches) const noexcept {
-  if (dst_.layout != Layout::kNchw) {  // rows are channels, columns are pixels; the kernel goes on to the next periods
-    TransposeArgs args{src, dst, src_.strides.c * kFloat, dst_.strides.w * kFloat, pixels, periods,
-                       src_period_ * kFloat, dst_period_ * kFloat, 0};
-    const jit::KernelPtr& whole = past_caches && run.past_caches ? run.past_caches : run.plain;
-    const bool few = run.few && pixels < 4;
-    (few ? run.few : whole)->entry<TransposeFunction>()(&args);
-    return;
-  }
-  const bool staged = run.stage && pixels >= kMinOpenRun && pixels <= kMostStagedPixels &&
-                      run.channels * pixels <= kStagedFloats;
-  for (int64_t i = 0; i < periods; ++i, src += src_period_, dst += dst_period_) {
-    if (past_caches && run.past_caches) {
-      TransposeStreamed(run, pixels, src, dst);
-    } else if (staged) {
-      TransposeStaged(run, pixels, src, dst, i + 1 < periods ? src + src_period_ : next);
-    } else {
-      TransposeToPlanes(run, pixels, src, dst, dst_.strides.c);
-    }
-  }
-}
-
-// Whether planes of dst, and the pieces of them, begin where lines do.
-bool Copier::StreamsPlanes() const noexcept { return LinesMatch(0) && SameLine(dst_.strides.c); }
-
-// A few planes after the other; the source's lines stay in the first-level cache meanwhile.
-void Copier::TransposeStreamed(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept {
-  const int64_t groups = pixels / kTransposeRows, last = pixels % kTransposeRows;
-  const int64_t group = kTransposeRows * src_.strides.w;
-  for (int64_t c = 0; c < run.channels && groups > 0;) {
-    // The kernel wants four columns at least.
-    const int64_t left = run.channels - c, count = left % kStreamedPlanes == 0 || left >= 2 * kStreamedPlanes
-                                                         ? kStreamedPlanes
-                                                         : left;
-    TransposeArgs args{src + c, dst + c * dst_.strides.c, src_.strides.w * kFloat, dst_.strides.c * kFloat, count,
-                       groups, group * kFloat, kTransposeRows * kFloat, 0};
-    run.past_caches->entry<TransposeFunction>()(&args);
-    c += count;
-  }
-  if (last > 0) TransposeToPlanes(run, last, src + groups * group, dst + groups * kTransposeRows, dst_.strides.c);
-}
-
-// Rows are pixels, columns are channels; planes of the result are `dst_plane` floats apart.
-void Copier::TransposeToPlanes(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
-                               int64_t dst_plane) const noexcept {
-  const int64_t groups = pixels / kTransposeRows, last = pixels % kTransposeRows;
-  TransposeArgs args{src, dst, src_.strides.w * kFloat, dst_plane * kFloat, run.channels, groups,
-                     kTransposeRows * src_.strides.w * kFloat, kTransposeRows * kFloat, 0};
-  if (groups > 0) run.plain->entry<TransposeFunction>()(&args);
-  if (last == 0) return;
-  args.src = src + groups * kTransposeRows * src_.strides.w, args.dst = dst + groups * kTransposeRows;
-  args.groups = 1;
-  run.rest_plain->entry<TransposeFunction>()(&args);
-}
-
-// Through a buffer in the first-level cache, from which each plane gets its pixels in one stretch: single lines on many
-// planes reach a third of the bandwidth only. The rows of pixels are read in an order that no hardware prefetcher
-// follows, and not at all while the buffer is written out: the next piece comes to the second-level cache then, three
-// groups of pixels ahead go to the first. A tensor of 51 MB in NHWC becomes NCHW at 0.65 to 0.8 of the bandwidth of a
-// copy, at 0.37 without prefetches (Zen 3).
-void Copier::TransposeStaged(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
-                             const float* next) const noexcept {
-  constexpr int64_t kGroupsAhead = 3, kRowsAtOnce = 8;
-  alignas(64) float buffer[kStagedFloats + kTransposedChannels * kStagedGap];
-  const int64_t pitch = pixels + kStagedGap, step = src_.strides.w, group = kTransposeRows * step;
-  const int64_t groups = CeilDiv(pixels, kTransposeRows);
-  for (int64_t g = 0; g < groups; ++g) {
-    const int64_t ahead = g + kGroupsAhead;
-    Prefetch<true>(ahead < groups ? src + ahead * group : next + (ahead - groups) * group, kTransposeRows, step,
-                   run.channels);
-    TransposeToPlanes(run, std::min<int64_t>(kTransposeRows, pixels - g * kTransposeRows), src + g * group,
-                      buffer + g * kTransposeRows, pitch);
-  }
-  for (int64_t row = 0; row < run.channels; row += kRowsAtOnce) {
-    const int64_t rows = std::min(kRowsAtOnce, run.channels - row);
-    const Range read{row * pixels / run.channels, (row + rows) * pixels / run.channels};
-    Prefetch<false>(next + read.begin * step, read.end - read.begin, step, run.channels);
-    const CopyArgs args{buffer + row * pitch, dst + row * dst_.strides.c, rows, pitch * kFloat,
-                        dst_.strides.c * kFloat, pixels * kFloat, nullptr};
-    run.stage->entry<CopyFunction>()(&args);
-  }
-}
-
-void Copier::CopyByLoops(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept {
-  const int64_t from = src_.layout == Layout::kNchw ? src_.strides.c : 1;
-  const int64_t to = dst_.layout == Layout::kNchw ? dst_.strides.c : 1;
-  for (int64_t x = 0; x < pixels; ++x, src += src_.strides.w, dst += dst_.strides.w) {
-    for (int64_t c = 0; c < run.channels; ++c) dst[c * to] = src[c * from];
-    std::fill_n(dst + run.channels, run.zeros, 0.0f);
-  }
 }
 
 }  // namespace rafter::reorder

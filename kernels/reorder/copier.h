@@ -79,6 +79,7 @@ class Copier {
   Status GetBlocks(bool non_temporal);
   Status GetCopyKernels(ChannelRun& run, bool planar, bool non_temporal);
   Status GetTransposeKernels(ChannelRun& run, bool non_temporal);
+  bool RowsMatch() const noexcept;
   bool LinesMatch(int64_t floats) const noexcept;
   Piece PieceOf(int64_t unit) const noexcept;
   // `next`: what will be read after the piece, for prefetching; any address.
@@ -91,7 +92,8 @@ class Copier {
   void TransposeToPlanes(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
                          int64_t dst_plane) const noexcept;
   bool StreamsPlanes() const noexcept;
-  void TransposeStreamed(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept;
+  void TransposeStreamed(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
+                         const float* next) const noexcept;
   void TransposeStaged(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
                        const float* next) const noexcept;
   void CopyByLoops(const ChannelRun& run, int64_t pixels, const float* src, float* dst) const noexcept;

@@ -38,6 +38,7 @@ class TransposeEmitter {
     a_.mov(dst_row_, ARG(dst_row_bytes));
     a_.lea(dst_row3_, a_.ptr[dst_row_ + dst_row_ * 2]);
     src_.EmitStride(a_, ARG(src_row_bytes));
+    if (spec_.fetch_ahead != 0) a_.mov(ahead_, ARG(ahead));
     a_.L(group);
     a_.mov(dst_, ARG(dst));
     src_.EmitBases(a_, ARG(src));
@@ -52,11 +53,23 @@ class TransposeEmitter {
     a_.add(ARG(dst), columns_);
     a_.dec(ARG(groups));
     a_.jnz(group, a_.T_NEAR);
+    if (spec_.fetch_ahead != 0) EmitNextSweep(group);
     a_.LeaveKernel();
   }
 
  private:
   static int OutputLanes(const TransposeSpec& spec) { return spec.rows + spec.zeros; }
+
+  void EmitNextSweep(const Label& group) {
+    a_.mov(columns_, ARG(src_sweep_bytes));
+    a_.add(ARG(src), columns_);
+    a_.mov(columns_, ARG(dst_sweep_bytes));
+    a_.add(ARG(dst), columns_);
+    a_.mov(columns_, ARG(sweep_groups));
+    a_.mov(ARG(groups), columns_);
+    a_.dec(ARG(sweeps));
+    a_.jnz(group, a_.T_NEAR);
+  }
 
   // Whole steps, then a last one that ends at the last column and repeats some.
   void EmitColumnLoop() {
@@ -97,6 +110,7 @@ class TransposeEmitter {
       for (int i = 0; i < 4; ++i) Gather(g, i, count);
     }
     if (spec_.fetch_rows != 0 && count == kColumns) EmitFetch();
+    if (spec_.fetch_ahead != 0) EmitFetchAhead();
     for (int g = 0; g < groups; ++g) TransposeQuarters(g);
     for (int j = 0; j < count; ++j) {
       const Xbyak::RegExp at = j == 0   ? Xbyak::RegExp(dst_)
@@ -114,6 +128,12 @@ class TransposeEmitter {
     a_.prefetchw(a_.ptr[ahead_ + dst_row_]);
     a_.prefetchw(a_.ptr[ahead_ + dst_row_ * 2]);
     a_.prefetchw(a_.ptr[ahead_ + dst_row3_]);
+  }
+
+  void EmitFetchAhead() {
+    constexpr int kBytes = kColumns * kTransposeRows * static_cast<int>(kFloat);
+    for (int at = 0; at < kBytes; at += kLineBytes) a_.prefetcht0(a_.ptr[ahead_ + at]);
+    a_.add(ahead_, ARG(ahead_step_bytes));
   }
 
   // Rows i, i + 4, … of the group, `count` floats each, to the quarters of a register.
@@ -189,6 +209,7 @@ Result<jit::KernelPtr> GetTransposeKernel(const TransposeSpec& spec) {
     if (s.few_columns > 0) name += "_columns" + std::to_string(s.few_columns);
     if (s.non_temporal != 0) name += "_nt";
     if (s.fetch_rows != 0) name += "_fetch";
+    if (s.fetch_ahead != 0) name += "_ahead";
     return jit::Compile(name, isa, [&](Assembler& a) { TransposeEmitter(s, a).Emit(); });
   });
 }

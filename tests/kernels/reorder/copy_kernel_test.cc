@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "kernels/reorder/blocks_kernel.h"
 #include "kernels/reorder/transpose_kernel.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/guarded_buffer.h"
@@ -40,6 +41,23 @@ TEST(TransposeKernel, EverySpecCanBeEmitted) {
     }
     for (const int rows : {8, 16}) {
       ASSERT_TRUE(GetTransposeKernel({static_cast<int32_t>(isa), rows, 0, 0, 1}).ok());
+      ASSERT_TRUE(GetTransposeKernel({static_cast<int32_t>(isa), rows, 0, 0, 1, 0, 1}).ok());
+    }
+  }
+}
+
+TEST(BlocksKernel, EverySpecCanBeEmitted) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    for (const int run : {8, 16}) {
+      for (const int past_caches : {0, 1}) {
+        for (int blocks = 1; blocks <= kMostBlocks; ++blocks) {
+          for (const int pairs : {0, 1}) {
+            if (pairs != 0 && run == 16) continue;
+            ASSERT_TRUE(GetBlocksKernel({static_cast<int32_t>(isa), run, blocks, pairs, 0, past_caches}).ok());
+          }
+        }
+        ASSERT_TRUE(GetBlocksKernel({static_cast<int32_t>(isa), run, 0, 0, 1, past_caches}).ok());
+      }
     }
   }
 }

@@ -114,7 +114,10 @@ TEST(Reorder, NonTemporalStores) {
         for (const TensorShape& shape : {TensorShape{2, 16, 4, 16}, TensorShape{1, 64, 8, 24}, TensorShape{1, 48, 5, 7},
                                          TensorShape{1, 19, 30, 30}, TensorShape{2, 400, 1, 9},
                                          TensorShape{1, 70, 20, 36}, TensorShape{2, 5, 4, 36},
-                                         TensorShape{1, 3, 16, 16}}) {
+                                         TensorShape{1, 3, 16, 16}, TensorShape{2, 64, 8, 38},
+                                         TensorShape{1, 128, 16, 25}, TensorShape{3, 32, 1, 112},
+                                         TensorShape{1, 256, 4, 36}, TensorShape{1, 520, 4, 20},
+                                         TensorShape{1, 71, 4, 68}}) {
           for (const int64_t misaligned : {0, 3}) {
             SCOPED_TRACE(std::string(LayoutName(from)) + " to " + LayoutName(to) + " c" + std::to_string(shape.c));
             GuardedTensor src(from, shape, {}, Guard::kAtStart), dst(to, shape, {}, Guard::kAtStart, misaligned);
