@@ -299,12 +299,15 @@ namespace {
 
 // Makes a plan and drops it.
 struct PlanOnce {
-  static constexpr int64_t kMostFactors = 1 << 24;  // beyond, the run itself finds out
+  static constexpr int64_t kMostFactors = 1 << 24;
 
   Status operator()(EltwiseDesc desc) const {
-    if (desc.c > kMostFactors) return {};
     for (EltwiseOp& op : desc.ops) {
       if (op.kind != EltwiseKind::kPrelu && op.kind != EltwiseKind::kChannelLinear) continue;
+      if (desc.c > kMostFactors) {  // too many to be made here: the shape is judged without them
+        op.kind = EltwiseKind::kRelu;
+        continue;
+      }
       op.scale.assign(static_cast<size_t>(desc.c), 1.0f);
       if (op.kind == EltwiseKind::kChannelLinear) op.shift = op.scale;
     }

@@ -2,6 +2,7 @@
 // whose windows have the same taps inside the image: most of it is one segment, its ends are short ones. Channels are
 // cut into parts of equal groups of vectors.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "jit/isa.h"
 #include "kernels/pooling/emitter.h"
 #include "kernels/pooling/plan.h"
+#include "kernels/pooling/segments.h"
 #include "kernels/sizes.h"
 #include "kernels/store_choice.h"
 #include "runtime/machine_model.h"
@@ -26,12 +28,6 @@ constexpr int64_t kMostBundleStride = 8;
 constexpr int32_t kMasks[64] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
                                 -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-struct Segment {
-  int64_t begin = 0, count = 0;  // outputs
-  TapRange taps;
-  int64_t divisor = 0;  // taps along the row that an average divides by
-};
-
 struct Part {
   int64_t src = 0, dst = 0;   // elements from a pixel's first one
   int64_t groups = 1;
@@ -47,33 +43,21 @@ struct Kernel {
   int64_t bundle = 1;          // outputs of one turn
 };
 
-std::vector<Segment> Segments(const PoolingProblem& problem) {
-  std::vector<Segment> segments;
-  for (int64_t o = 0; o < problem.w.out; ++o) {
-    const TapRange taps = problem.w.Taps(o);
-    const int64_t divisor = DivisorTaps(problem.desc, problem.w, o);
-    if (segments.empty() || segments.back().taps != taps || segments.back().divisor != divisor) {
-      segments.push_back({o, 0, taps, divisor});
-    }
-    ++segments.back().count;
-  }
-  return segments;
-}
-
 class ChannelPlan final : public Plan {
  public:
   ChannelPlan(const PoolingProblem& problem, Isa isa)
-      : problem_(problem), isa_(isa), max_(problem.desc.kind == PoolingKind::kMax), segments_(Segments(problem)),
-        rows_(RowSegments(problem)), bytes_(BytesOf(problem)) {}
+      : problem_(problem), isa_(isa), max_(problem.desc.kind == PoolingKind::kMax), bytes_(BytesOf(problem)) {}
 
   Status Prepare(int threads) {
+    Result<std::vector<Segment>> columns = SegmentsOf(problem_.desc, problem_.w);
+    if (!columns.ok()) return columns.status();
+    Result<std::vector<RowSegment>> rows = RowSegmentsOf(problem_);
+    if (!rows.ok()) return rows.status();
+    segments_ = std::move(columns).value(), rows_ = std::move(rows).value();
     if (ChannelBlock(problem_.layout()) > 1) {
       AddBlocks(threads);
     } else {
       AddGroups(threads);
-    }
-    for (const RowSegment& row : rows_) {
-      if (KindOf(row.taps) == row_counts_.size()) row_counts_.push_back(row.taps);
     }
     int64_t lanes = 0;  // of the widest part
     for (const Part& part : parts_) lanes = std::max(lanes, part.groups * part.lanes);
@@ -165,8 +149,10 @@ class ChannelPlan final : public Plan {
     return part.spec.vecs > MostVecs(isa_, Reduction::kExactMax) ? 2 : 1;
   }
 
-  size_t KindOf(int64_t row_taps) const noexcept {
-    return static_cast<size_t>(std::find(row_counts_.begin(), row_counts_.end(), row_taps) - row_counts_.begin());
+  // Numbers of rows of taps that kernels tell apart: those that may be written out, and all others.
+  static constexpr size_t kRowKinds = kMostRows + 2;
+  static size_t KindOf(int64_t row_taps) noexcept {
+    return static_cast<size_t>(std::min<int64_t>(row_taps, kRowKinds - 1));
   }
 
   // Columns from tap to tap of windows with `cols` columns of taps inside the image. A single one has no dilation: in a
@@ -176,7 +162,7 @@ class ChannelPlan final : public Plan {
   // Outputs that one turn of a kernel computes together, 1: none. Those that read the fewest columns for the segment,
   // whose last bundle may repeat some.
   int64_t BundleOf(const Part& part, int64_t rows, const Segment& segment) const noexcept {
-    const int64_t cols = segment.taps.end - segment.taps.begin, stride = problem_.w.stride;
+    const int64_t cols = segment.tap_count(), stride = problem_.w.stride;
     const bool windows = stride <= kMostBundleStride && cols <= kMostCols && rows <= kMostBakedRows &&
                          cols <= stride * kMostLive;
     if (TapStep(cols) != 1 || !windows || part.spec.tail == Tail::kLanes) return 1;
@@ -193,32 +179,23 @@ class ChannelPlan final : public Plan {
   }
 
   size_t KernelIndex(size_t part, size_t rows, size_t segment) const noexcept {
-    return (part * row_counts_.size() + rows) * segments_.size() + segment;
+    return (part * kRowKinds + rows) * segments_.size() + segment;
   }
 
   Status GetKernels() {
-    kernels_.resize(parts_.size() * row_counts_.size() * segments_.size());
+    kernels_.resize(parts_.size() * kRowKinds * segments_.size());
     exact_.resize(max_ ? parts_.size() : 0);
+    std::array<int64_t, kRowKinds> rows = {};  // of taps; 0: no such kind
+    for (const RowSegment& row : rows_) rows[KindOf(row.taps)] = row.taps;
     int64_t most = 0;
     for (size_t p = 0; p < parts_.size(); ++p) {
-      for (size_t r = 0; r < row_counts_.size(); ++r) {
+      for (size_t r = 0; r < kRowKinds; ++r) {
         for (size_t s = 0; s < segments_.size(); ++s) {
-          const int64_t rows = row_counts_[r], cols = segments_[s].taps.end - segments_[s].taps.begin;
-          if (rows * cols == 0) continue;
-          ChannelSpec spec = parts_[p].spec;
-          spec.bundle = static_cast<uint8_t>(BundleOf(parts_[p], rows, segments_[s]));
-          if (spec.bundle > 1 || (rows <= kMostRows && cols <= kMostCols && rows * cols <= kMostTaps)) {
-            spec.rows = static_cast<uint8_t>(rows), spec.cols = static_cast<uint8_t>(cols);
-          }
-          if (spec.bundle > 1) spec.stride = static_cast<uint8_t>(problem_.w.stride);
+          if (rows[r] * segments_[s].tap_count() == 0) continue;
           Kernel& kernel = kernels_[KernelIndex(p, r, s)];
-          if (Status status = Get(spec, kernel.code); !status.ok()) return status;
-          kernel.bundle = spec.bundle;
-          if ((spec.bundle == 1 || ChannelBlock(problem_.layout()) > 1) && PastCaches(parts_[p])) {
-            spec.non_temporal = true;
-            if (Status status = Get(spec, kernel.past_caches); !status.ok()) return status;
-          }
-          if (rows * segments_[s].count > most) most = rows * segments_[s].count, name_ = kernel.code->name();
+          if (Status status = GetKernel(parts_[p], rows[r], segments_[s], kernel); !status.ok()) return status;
+          const int64_t outputs = rows[r] * segments_[s].count;
+          if (outputs > most) most = outputs, name_ = kernel.code->name();
         }
       }
       if (!max_) continue;
@@ -229,6 +206,21 @@ class ChannelPlan final : public Plan {
     }
     if (name_.empty()) name_ = "pool_f32_no_taps";
     return {};
+  }
+
+  Status GetKernel(const Part& part, int64_t rows, const Segment& segment, Kernel& kernel) const {
+    const int64_t cols = segment.tap_count();
+    ChannelSpec spec = part.spec;
+    spec.bundle = static_cast<uint8_t>(BundleOf(part, rows, segment));
+    if (spec.bundle > 1 || (rows <= kMostRows && cols <= kMostCols && rows * cols <= kMostTaps)) {
+      spec.rows = static_cast<uint8_t>(rows), spec.cols = static_cast<uint8_t>(cols);
+    }
+    if (spec.bundle > 1) spec.stride = static_cast<uint8_t>(problem_.w.stride);
+    if (Status status = Get(spec, kernel.code); !status.ok()) return status;
+    kernel.bundle = spec.bundle;
+    if ((spec.bundle > 1 && ChannelBlock(problem_.layout()) == 1) || !PastCaches(part)) return {};
+    spec.non_temporal = true;
+    return Get(spec, kernel.past_caches);
   }
 
   // Pixels whose lines belong to no other one (channels are multiples of 16 floats in NHWC) or to the next of a row.
@@ -272,7 +264,7 @@ class ChannelPlan final : public Plan {
       }
       args.src = image + (columns.begin * wide.stride - wide.pad_begin + columns.taps.begin * wide.dilation) *
                              problem_.src.w;
-      args.rows = segment.taps, args.cols = columns.taps.end - columns.taps.begin;
+      args.rows = segment.taps, args.cols = columns.tap_count();
       args.col_step = TapStep(args.cols) * problem_.src.w * kFloat;
       if (args.row_step == args.cols * args.col_step) {  // to loops, rows that follow each other are one
         args.cols *= args.rows;
@@ -324,11 +316,10 @@ class ChannelPlan final : public Plan {
   const PoolingProblem problem_;
   const Isa isa_;
   const bool max_;
-  const std::vector<Segment> segments_;  // of columns
-  const std::vector<RowSegment> rows_;
+  std::vector<Segment> segments_;  // of columns
+  std::vector<RowSegment> rows_;
   const double bytes_;
   std::vector<Part> parts_;
-  std::vector<int64_t> row_counts_;    // distinct numbers of rows of taps
   std::vector<Kernel> kernels_;        // null: no taps
   std::vector<jit::KernelPtr> exact_;  // of each part, for maxima
   int64_t rows_per_item_ = 1, items_per_plane_ = 1;

@@ -11,6 +11,7 @@
 #include "kernels/lane_masks.h"
 #include "kernels/pooling/emitter.h"
 #include "kernels/pooling/plan.h"
+#include "kernels/pooling/segments.h"
 #include "kernels/sizes.h"
 #include "kernels/store_choice.h"
 #include "runtime/machine_model.h"
@@ -36,15 +37,14 @@ class ColumnPlan final : public Plan {
  public:
   ColumnPlan(const PoolingProblem& problem, Isa isa)
       : problem_(problem), isa_(isa), lanes_(jit::GetIsaInfo(isa).vec_lanes()),
-        max_(problem.desc.kind == PoolingKind::kMax), segments_(RowSegments(problem)) {}
+        max_(problem.desc.kind == PoolingKind::kMax) {}
 
   Status Prepare() {
+    Result<std::vector<RowSegment>> segments = RowSegmentsOf(problem_);
+    if (!segments.ok()) return segments.status();
+    segments_ = std::move(segments).value();
     if (Status status = CutRow(); !status.ok()) return status;
-    const PoolAxis& w = problem_.w;
-    counts_.resize(static_cast<size_t>(w.out + kMostLanes), 1.0f);
-    for (int64_t o = 0; o < w.out; ++o) {
-      counts_[static_cast<size_t>(o)] = static_cast<float>(DivisorTaps(problem_.desc, w, o));
-    }
+    if (Status status = CountTaps(); !status.ok()) return status;
     const int64_t row_bytes = problem_.desc.in.w * kFloat * problem_.h.stride;
     rows_per_item_ = std::clamp<int64_t>(kItemBytes / std::max<int64_t>(row_bytes, 1), 1, problem_.h.out);
     items_per_plane_ = (problem_.h.out + rows_per_item_ - 1) / rows_per_item_;
@@ -57,13 +57,17 @@ class ColumnPlan final : public Plan {
 
   void Run(const float* src, float* dst, Range items) const noexcept override {
     alignas(64) float lines[kMostLineFloats];
-    for (const Cut& cut : cuts_) {
+    alignas(64) float counts[kMostLineFloats + kMostLanes];
+    for (int64_t i = 0; i < cuts_; ++i) {
+      const Cut cut = CutAt(i);
       FillPadding(cut, lines);
+      const float* const own = counts_.empty() ? counts : counts_.data();
+      if (counts_.empty()) FillCounts(cut.outputs, counts);
       for (int64_t item = items.begin; item < items.end; ++item) {
         const int64_t plane = item / items_per_plane_;
         const int64_t n = plane / problem_.desc.c, c = plane % problem_.desc.c;
         RunRows(cut, src + n * problem_.src.n + c * problem_.src.c, dst + n * problem_.dst.n + c * problem_.dst.c,
-                SplitRange(problem_.h.out, items_per_plane_, item % items_per_plane_), lines);
+                SplitRange(problem_.h.out, items_per_plane_, item % items_per_plane_), lines, own);
       }
     }
   }
@@ -72,29 +76,56 @@ class ColumnPlan final : public Plan {
   // As many outputs per line as one holds, as many lines as there is room for.
   Status CutRow() {
     const PoolAxis& w = problem_.w;
-    const int64_t reach = w.dilation * (w.kernel - 1) + 1;
+    reach_ = w.dilation * (w.kernel - 1) + 1;
     // Whole vectors are read beyond the last output of a line, and columns begin at a line of the cache.
     const int64_t slack = kMostLanes * (w.stride + 1) + kMostLanes;
     const int64_t room =
-        w.stride >= kMostLineFloats || reach >= kMostLineFloats ? 0 : (kMostLineFloats - slack - reach) / w.stride;
+        w.stride >= kMostLineFloats || reach_ >= kMostLineFloats ? 0 : (kMostLineFloats - slack - reach_) / w.stride;
     if (room < 1) return Status(StatusCode::kUnsupported, "kernel.w: no line holds a window");
-    const int64_t step = std::min(std::max(room / lanes_ * lanes_, int64_t{1}), w.out);
-    for (int64_t o = 0; o < w.out; o += step) {
-      Cut cut;
-      cut.outputs = {o, std::min(o + step, w.out)};
-      cut.first = o * w.stride - w.pad_begin;
-      cut.columns = (cut.outputs.end - o - 1) * w.stride + reach;
-      cut.begin = std::clamp<int64_t>(-cut.first, 0, cut.columns);
-      cut.end = std::clamp(w.in - cut.first, cut.begin, cut.columns);
-      margin_ = std::max(margin_, RoundUp(cut.begin, kMostLanes));
-      pitch_ = std::max(pitch_, cut.columns + slack);
-      cuts_.push_back(cut);
-    }
-    pitch_ = RoundUp(pitch_ + margin_, kMostLanes);
+    cut_outputs_ = std::min(std::max(room / lanes_ * lanes_, int64_t{1}), w.out);
+    cuts_ = CeilDiv(w.out, cut_outputs_);
+    const Cut first = CutAt(0);  // no other one has more columns, or more of them in the padding at the left
+    margin_ = RoundUp(first.begin, kMostLanes);
+    pitch_ = RoundUp(first.columns + slack + margin_, kMostLanes);
     if (pitch_ > kMostLineFloats) return Status(StatusCode::kUnsupported, "pad.left: no line holds it");
     const bool from_memory = StoresPastCaches(BytesOf(problem_), CurrentMachineModel());
     lines_ = from_memory ? 1 : std::clamp<int64_t>(kLinesFloats / pitch_, 1, problem_.h.out);
     return {};
+  }
+
+  Cut CutAt(int64_t index) const noexcept {
+    const PoolAxis& w = problem_.w;
+    const int64_t begin = index * cut_outputs_;
+    Cut cut;
+    cut.outputs = {begin, std::min(begin + cut_outputs_, w.out)};
+    cut.first = begin * w.stride - w.pad_begin;
+    cut.columns = (cut.outputs.end - begin - 1) * w.stride + reach_;
+    cut.begin = std::clamp<int64_t>(-cut.first, 0, cut.columns);
+    cut.end = std::clamp(w.in - cut.first, cut.begin, cut.columns);
+    return cut;
+  }
+
+  // What averages of each output divide by: of one cut they are kept, of several filled in by each call.
+  Status CountTaps() {
+    Result<std::vector<Segment>> columns = SegmentsOf(problem_.desc, problem_.w);
+    if (!columns.ok()) return columns.status();
+    columns_ = std::move(columns).value();
+    if (cuts_ > 1) return {};
+    counts_.resize(static_cast<size_t>(problem_.w.out + kMostLanes));
+    FillCounts({0, problem_.w.out}, counts_.data());
+    return {};
+  }
+
+  // Whole vectors: kMostLanes floats behind the outputs are written, too.
+  void FillCounts(Range outputs, float* counts) const noexcept {
+    if (max_) return;
+    for (const Segment& segment : columns_) {
+      const int64_t begin = std::max(outputs.begin, segment.begin);
+      const int64_t end = std::min(outputs.end, segment.begin + segment.count);
+      if (begin < end) std::fill(counts + begin - outputs.begin, counts + end - outputs.begin,
+                                 static_cast<float>(segment.divisor));
+    }
+    std::fill_n(counts + outputs.end - outputs.begin, kMostLanes, 1.0f);
   }
 
   // Written-out rows of taps for the longest segment, a loop for the others.
@@ -119,8 +150,8 @@ class ColumnPlan final : public Plan {
     if (longest->taps <= kMostBakedRows) {
       RowsSpec baked = spec;
       baked.rows = static_cast<uint8_t>(longest->taps);
-      const int64_t columns = cuts_[0].end - cuts_[0].begin;
-      if (cuts_.size() == 1 && w.stride <= 2 && columns > 0 && std::max(columns, w.out) <= kMostBakedColumns) {
+      const int64_t columns = CutAt(0).end - CutAt(0).begin;
+      if (cuts_ == 1 && w.stride <= 2 && columns > 0 && std::max(columns, w.out) <= kMostBakedColumns) {
         baked.columns = static_cast<uint8_t>(columns), baked.outputs = static_cast<uint8_t>(w.out);
       }
       if (longest->taps > 0) status = get(baked, baked_);
@@ -148,7 +179,8 @@ class ColumnPlan final : public Plan {
     }
   }
 
-  void RunRows(const Cut& cut, const float* image, float* plane, Range rows, float* lines) const noexcept {
+  void RunRows(const Cut& cut, const float* image, float* plane, Range rows, float* lines,
+               const float* counts) const noexcept {
     const PoolAxis &high = problem_.h, &wide = problem_.w;
     for (const RowSegment& segment : segments_) {
       const int64_t begin = std::max(rows.begin, segment.begin);
@@ -174,7 +206,7 @@ class ColumnPlan final : public Plan {
       args.lines_at_once = lines_, args.line_pitch = pitch_ * kFloat;
       args.columns = cut.end - cut.begin, args.outputs = outputs;
       args.cols = wide.kernel, args.col_step = wide.dilation * kFloat, args.stride = wide.stride;
-      args.counts = counts_.data() + cut.outputs.begin;
+      args.counts = counts;
       args.column_mask = FirstLanes(args.columns % lanes_), args.output_mask = FirstLanes(outputs % lanes_);
       args.divisor_rows = static_cast<float>(segment.divisor);
       RowsArgs again = args;
@@ -187,9 +219,11 @@ class ColumnPlan final : public Plan {
   const Isa isa_;
   const int64_t lanes_;
   const bool max_;
-  std::vector<Cut> cuts_;
-  const std::vector<RowSegment> segments_;
-  std::vector<float> counts_;
+  int64_t reach_ = 0;                     // columns of a window
+  int64_t cuts_ = 1, cut_outputs_ = 1;    // of a row; outputs of one, the last may have fewer
+  std::vector<RowSegment> segments_;
+  std::vector<Segment> columns_;
+  std::vector<float> counts_;  // averages of one cut
   int64_t baked_taps_ = 0;  // rows of taps that baked_ is for; 0: none
   int64_t margin_ = 0, pitch_ = 0, lines_ = 1;  // floats before the image's columns in a line, of a line; lines at once
   int64_t rows_per_item_ = 1, items_per_plane_ = 1;

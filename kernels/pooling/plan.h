@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "kernels/pooling/problem.h"
 #include "rafter/cpu.h"
@@ -50,33 +49,9 @@ inline double BytesOf(const PoolingProblem& problem) noexcept {
   return bytes(problem.src_shape()) + bytes(problem.dst_shape());
 }
 
-// Output rows whose windows have the same number of taps inside the image and the same divisor.
-struct RowSegment {
-  int64_t begin = 0, count = 0;
-  int64_t y = 0;  // first row of taps of the first
-  int64_t taps = 0, divisor = 0;
-};
-
-inline std::vector<RowSegment> RowSegments(const PoolingProblem& problem) {
-  std::vector<RowSegment> segments;
-  for (int64_t o = 0; o < problem.h.out; ++o) {
-    const TapRange taps = problem.h.Taps(o);
-    const RowSegment row{o, 1, o * problem.h.stride - problem.h.pad_begin + taps.begin * problem.h.dilation,
-                         taps.end - taps.begin, DivisorTaps(problem.desc, problem.h, o)};
-    RowSegment* const last = segments.empty() ? nullptr : &segments.back();
-    if (last != nullptr && last->taps == row.taps && last->divisor == row.divisor &&
-        last->y + last->count * problem.h.stride == row.y) {
-      ++last->count;
-    } else {
-      segments.push_back(row);
-    }
-  }
-  return segments;
-}
-
-// NHWC and blocked layouts. `threads`: about how many will share the items.
+// NHWC and blocked layouts. `threads`: about how many will share the items. kUnsupported: too many different windows.
 Result<std::unique_ptr<Plan>> MakeChannelPlan(const PoolingProblem& problem, Isa isa, int threads);
-// NCHW. kUnsupported: windows so wide that no line holds a vector of outputs.
+// NCHW. kUnsupported: windows so wide that no line holds a vector of outputs, or too many different ones.
 Result<std::unique_ptr<Plan>> MakeColumnPlan(const PoolingProblem& problem, Isa isa);
 
 }  // namespace rafter::pooling

@@ -31,9 +31,10 @@ namespace {
 Result<std::unique_ptr<pooling::Plan>> MakePlan(const PoolingProblem& problem, int threads) {
   const Isa isa = jit::ExecutableMemoryAllowed() ? EffectiveIsa() : Isa::kNone;
   if (isa == Isa::kNone) return std::unique_ptr<pooling::Plan>();
-  if (problem.layout() != Layout::kNchw) return pooling::MakeChannelPlan(problem, isa, threads);
-  Result<std::unique_ptr<pooling::Plan>> plan = pooling::MakeColumnPlan(problem, isa);
-  // Windows of thousands of columns: plain loops.
+  Result<std::unique_ptr<pooling::Plan>> plan = problem.layout() == Layout::kNchw
+                                                    ? pooling::MakeColumnPlan(problem, isa)
+                                                    : pooling::MakeChannelPlan(problem, isa, threads);
+  // Windows of thousands of columns, or of many different taps: plain loops.
   if (!plan.ok() && plan.status().code() == StatusCode::kUnsupported) return std::unique_ptr<pooling::Plan>();
   return plan;
 }

@@ -93,8 +93,8 @@ class BlocksEmitter {
   const jit::Reg64 rows_;
 };
 
-// Single lines of a few blocks in turn reach 0.8 of what the memory takes, 512 bytes of each 0.9 (Zen 3). But then src is
-// read in an order that no prefetcher follows.
+// Single lines of a few blocks in turn reach 0.8 of what the memory takes, 512 bytes of each 0.9 (Zen 3). But then src
+// is read in an order that no prefetcher follows.
 class StretchesEmitter {
  public:
   StretchesEmitter(const BlocksSpec& spec, jit::Assembler& a)

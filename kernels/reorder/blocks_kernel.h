@@ -25,8 +25,8 @@ struct BlocksSpec {
   int32_t blocks = 0;  // 1 … kMostBlocks, but for stretches
   int32_t pairs = 0;   // of rows: dst_row_bytes is that of a run, so that two rows make lines of 8 channels
   // dst_row_bytes is that of a run, and rows of src follow each other without gaps: 512 bytes of a block of dst are
-  // stored in one stretch, while as many bytes of src, some KB ahead, are asked for. Rows are taken in groups of 8 or 16
-  // with all blocks in turn, of which BlocksArgs has the number; 0 blocks here, no pairs.
+  // stored in one stretch, while as many bytes of src, some KB ahead, are asked for. Rows are taken in groups of 8 or
+  // 16 with all blocks in turn, of which BlocksArgs has the number; 0 blocks here, no pairs.
   int32_t stretches = 0;
   // Stores go past the caches: dst is a multiple of 64 bytes, and what is stored one after the other are whole lines.
   // The caller orders the stores (FinishStores in kernels/store_choice.h).

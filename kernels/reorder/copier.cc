@@ -1,4 +1,4 @@
-// kernels/reorder/copier.cc: how a copier is made: cuts channels into runs and tensors into pieces, and gets the kernels.
+// kernels/reorder/copier.cc: how a copier is made: cuts channels into runs and tensors into pieces, gets the kernels.
 // What it does when it runs: copier_run.cc.
 #include "kernels/reorder/copier.h"
 

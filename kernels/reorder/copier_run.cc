@@ -134,8 +134,8 @@ void Copier::Transpose(const ChannelRun& run, int64_t periods, int64_t pixels, c
 // Whether planes of dst, and the pieces of them, begin where lines do.
 bool Copier::StreamsPlanes() const noexcept { return LinesMatch(0) && SameLine(dst_.strides.c); }
 
-// A few planes after the other; the source's lines stay in the first-level cache meanwhile, and those of a stretch at
-// the same place of the next piece are asked for.
+// A few planes after the other; the source's lines stay in the first-level cache meanwhile, and as many of pixels
+// further on are asked for.
 void Copier::TransposeStreamed(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
                                const float* next) const noexcept {
   constexpr int64_t kAheadFloats = kTransposeRows * 4;
@@ -146,7 +146,7 @@ void Copier::TransposeStreamed(const ChannelRun& run, int64_t pixels, const floa
     const int64_t groups = stretch / kTransposeRows, last = stretch % kTransposeRows;
     const float* const from = src + x * step;
     float* const to = dst + x;
-    const int64_t distance = std::max<int64_t>(kStreamedPixels, kStreamedAheadFloats / std::max<int64_t>(1, run.channels));
+    const int64_t distance = std::max(kStreamedPixels, kStreamedAheadFloats / run.channels);
     const float* ahead = x + distance < pixels ? src + (x + distance) * step : next + (x + distance - pixels) * step;
     const auto sweep = [&](int64_t c, int64_t planes, int64_t sweeps) {
       TransposeArgs args{from + c, to + c * dst_.strides.c, step * kFloat, dst_.strides.c * kFloat, planes,
