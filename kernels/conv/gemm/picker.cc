@@ -25,7 +25,7 @@ class PickEmitter {
  public:
   PickEmitter(const PickSpec& spec, jit::Assembler& assembler) : spec_(spec), a_(assembler), args_(a_.rdi) {
     for (jit::Reg64* reg :
-         {&src_, &dst_, &src_step_, &dst_step_, &ks_left_, &chunk_, &left_, &from_, &to_, &mask_, &ahead_}) {
+         {&src_, &dst_, &src_step_, &dst_step_, &ks_left_, &chunk_, &left_, &from_, &to_, &mask_, &ahead_, &ahead_end_}) {
       *reg = pool_.Take();
     }
   }
@@ -42,7 +42,9 @@ class PickEmitter {
   jit::RegPool pool_;
   const jit::Reg64 args_;
   jit::Reg64 src_, dst_, src_step_, dst_step_, ks_left_, chunk_, left_, from_, to_, mask_;
-  jit::Reg64 ahead_;  // src_ some planes later, whose lines are prefetched
+  // src_ some planes later, whose lines are prefetched; the last lane of a chunk there. Chunks of larger strides lie in
+  // several lines: of up to three of them all, of more the first ones and the last.
+  jit::Reg64 ahead_, ahead_end_;
   // Values; a second vector, or a mask; the index of whole chunks.
   const jit::Xmm x_ = a_.vec(0), y_ = a_.vec(1), index_ = a_.vec(2);
 };
@@ -60,12 +62,17 @@ void PickEmitter::Emit() {
     a_.vmovups(index_, a_.ptr[mask_]);
   }
   a_.lea(ahead_, a_.ptr[src_ + src_step_ * 8]);
+  if (spec_.stride == 0) {
+    a_.mov(ahead_end_, ARG(last_lane));
+    a_.add(ahead_end_, ahead_);
+  }
   a_.L(next_k);
   a_.mov(chunk_, ARG(chunks));
   EmitWhole();
   EmitCareful();
   a_.add(src_, src_step_);
   a_.add(ahead_, src_step_);
+  if (spec_.stride == 0) a_.add(ahead_end_, src_step_);
   a_.add(dst_, dst_step_);
   a_.dec(ks_left_);
   a_.jnz(next_k, a_.T_NEAR);
@@ -99,6 +106,8 @@ void PickEmitter::CopyWhole(int chunk) {
   a_.mov(to_, a_.qword[chunk_ + (at + static_cast<int>(offsetof(PickChunk, dst)))]);
   a_.prefetcht0(a_.ptr[ahead_ + from_]);
   if (spec_.stride == 0) {
+    a_.prefetcht0(a_.ptr[ahead_ + from_ + kLineBytes]);
+    a_.prefetcht0(a_.ptr[ahead_end_ + from_]);
     a_.add(from_, src_);
     a_.GatherLanes(x_, from_, index_, y_);
   } else {
@@ -180,7 +189,7 @@ void Picker::Fill(const float* image, Range ks, int64_t pixel, int32_t width, fl
   PickChunk chunks[kMaxWidth];
   int32_t indices[kMaxWidth][kMaxLanes];
   PickArgs args{image + ks.begin * channel_step_, panel, ks.end - ks.begin, channel_step_ * kFloat, width * kFloat,
-                chunks, nullptr, 0, 0, index_};
+                chunks, nullptr, 0, 0, index_, (lanes_ - 1) * pixel_step_ * kFloat};
   const int64_t used = std::min<int64_t>(width, pixels_ - pixel);
   // Lanes behind the last pixel are written by nobody else.
   if (used < width) {

@@ -38,6 +38,7 @@ struct PickArgs {
   const PickChunk *chunks, *careful_chunks;
   int64_t whole, careful;  // numbers of chunks; the careful ones come last
   const int32_t* index;    // any stride: of whole chunks
+  int64_t last_lane;       // any stride: from a chunk's first element to its last one
 };
 using PickFunction = void(PickArgs*);
 
