@@ -31,6 +31,7 @@ class Chooser {
   void ChoosePasses(Blocking& b) const;
   void ChooseStrips(Blocking& b) const;
   void LimitStrips(Blocking& b) const;
+  void ChooseCalls(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
   double ChannelsPerSet() const;
   bool MayBeStaged() const;
@@ -42,6 +43,7 @@ class Chooser {
   double TransferCycles(const Blocking& b) const;
   double RowCycles(const Blocking& b, int ocs, bool even_ends) const;
   double CallsPerTile(const Blocking& b) const;
+  double CallsOverChannels(const Blocking& b) const;
   double LineCycles(const Blocking& b) const;
   double PredictUs(const Blocking& b) const;
   // Bytes of input that `rows` output rows of `pixels` pixels read.
@@ -110,15 +112,30 @@ void Chooser::LimitStrips(Blocking& b) const {
   b.strip_rows = std::clamp<int64_t>(vectors / (b.segment_tiles * b.max_vecs), 1, b.strip_rows);
 }
 
+// Calls over channels where those are few. Each tile then reads all weights, from L2 at the worst.
+void Chooser::ChooseCalls(Blocking& b) const {
+  const int64_t tiles = CeilDiv(g_.out.w, b.max_vecs * isa_.vec_lanes());
+  const bool whole = b.strip_rows == g_.out.h && b.segment_tiles == tiles && b.channels_per_pass == g_.ic_g;
+  b.over_groups = cut_.tiles == 1 && g_.groups > 1;
+  const double weights = static_cast<double>(g_.groups * g_.oc_g * g_.ic_g * g_.taps()) * kFloat;
+  const bool near = weights <= static_cast<double>(machine_.l2_bytes) * kL2Share;
+  const double calls = static_cast<double>(g_.groups * cut_.tiles) * CallsPerTile(b);
+  b.over_channels = whole && near && !(b.over_groups && b.staged) && kLeastCallsSaved * CallsOverChannels(b) <= calls;
+  b.over_groups = b.over_groups && b.over_channels;
+}
+
 void Chooser::ChooseThreads(Blocking& b) const {
   const int64_t tiles = CeilDiv(g_.out.w, b.max_vecs * isa_.vec_lanes());
   const auto items = [&] {
     b.strips = CeilDiv(g_.out.h, b.strip_rows);
     b.segments = CeilDiv(tiles, b.segment_tiles);
-    return std::max<int64_t>(1, g_.n) * g_.groups * b.strips * b.segments * b.channel_parts;
+    const int64_t groups = b.over_groups ? 1 : g_.groups;
+    return std::max<int64_t>(1, g_.n) * groups * b.strips * b.segments * b.channel_parts;
   };
   b.threads = threads_;
-  if (threads_ > 1) {
+  if (threads_ > 1 && b.over_channels) {
+    b.channel_parts = std::clamp<int64_t>(CeilDiv(threads_, items()), 1, b.over_groups ? g_.groups : cut_.tiles);
+  } else if (threads_ > 1) {
     const int64_t wanted = threads_ * kStripsPerThread;
     while (items() < wanted && b.strip_rows > kMaxRows) b.strip_rows = CeilDiv(b.strip_rows, 2);
     while (items() < wanted && b.segment_tiles > 4) b.segment_tiles = CeilDiv(b.segment_tiles, 2);
@@ -160,6 +177,11 @@ double Chooser::ChannelCycles(const Blocking& b, int vecs, int rows, int ocs) co
   const double split = isa_.num_vecs >= 32 ? kSplitLoads32 : kSplitLoads16;
   const int64_t distance = rows > 1 ? g_.row_distance() : 1;
   const double misses = MissCycles(b, vecs, rows);
+  double chain = static_cast<double>(machine_.fma_latency) + kChainCycles;
+  if (b.over_channels) {
+    const double taps = static_cast<double>(g_.ic_g * g_.taps());
+    chain *= std::min(1.0, taps * (vecs * ocs + vecs + ocs) / kWindow);
+  }
   double cycles = 0;
   const auto add = [&](int64_t input_rows, int64_t active) {
     const double weights = static_cast<double>(active * ocs),
@@ -168,7 +190,7 @@ double Chooser::ChannelCycles(const Blocking& b, int vecs, int rows, int ocs) co
                          machine_.load_ports;
     cycles +=
         static_cast<double>(input_rows) *
-        (std::max({fma, loads, static_cast<double>(machine_.fma_latency) + kChainCycles}) + kTapCycles + misses);
+        (std::max({fma, loads, chain}) + kTapCycles + misses);
   };
   for (int64_t r = 1; r < rows; ++r) add(2 * distance, r);
   add(g_.kernel.h - (rows - 1) * distance, rows);
@@ -202,6 +224,13 @@ double Chooser::CallsPerTile(const Blocking& b) const {
   const int64_t below = std::max<int64_t>(0, CeilDiv(last - g_.in.h + 1, g_.stride.h));
   const int64_t cut_rows = std::min(rows, CeilDiv(g_.pad_top, g_.stride.h) + below);
   return static_cast<double>(tiles * (b.strips + cut_rows));
+}
+
+// Of one image, one part: wide and narrow tiles of channels apart.
+double Chooser::CallsOverChannels(const Blocking& b) const {
+  const int64_t rows = CeilDiv(g_.out.h, MaxRows(g_, isa_, b.max_vecs, static_cast<int>(cut_.size)));
+  const int64_t tiles = CeilDiv(g_.out.w, b.max_vecs * isa_.vec_lanes());
+  return static_cast<double>(tiles * rows * (cut_.wide < cut_.tiles ? 2 : 1) * (b.over_groups ? 1 : g_.groups));
 }
 
 // Of inputs that stay in L2 from a tile of channels to the next one, per tile of channels.
@@ -260,10 +289,14 @@ double Chooser::PredictUs(const Blocking& b) const {
     cycles += static_cast<double>(cut_.tiles - cut_.wide) * RowCycles(b, static_cast<int>(cut_.size) - 1, b.even_ends);
   }
   const auto passes = static_cast<double>(CeilDiv(g_.ic_g, b.channels_per_pass));
-  cycles += static_cast<double>(cut_.tiles) * (CallsPerTile(b) * passes * kCallCycles + LineCycles(b));
-  cycles += static_cast<double>(b.strips * b.segments) * kItemCycles;
-  cycles = cycles * static_cast<double>(g_.n * g_.groups) + TransferCycles(b) + CopyCycles(b);
-  return kOtherLosses * cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
+  const auto groups = static_cast<double>(g_.groups), tiles = static_cast<double>(cut_.tiles);
+  const double calls = b.over_channels ? CallsOverChannels(b) : groups * tiles * CallsPerTile(b) * passes;
+  const double items = (b.over_groups ? 1 : groups) * static_cast<double>(b.strips * b.segments);
+  if (!b.over_channels) cycles += tiles * LineCycles(b);
+  cycles = groups * cycles + calls * kCallCycles + items * kItemCycles;
+  cycles = cycles * static_cast<double>(g_.n) + TransferCycles(b) + CopyCycles(b);
+  const double others = b.over_channels && !b.staged ? kOtherLossesOverChannels : kOtherLosses;
+  return others * cycles / (machine_.clock_ghz * 1000) / b.threads + machine_.call_us +
          (b.threads > 1 ? machine_.fork_join_us : 0);
 }
 
@@ -280,6 +313,7 @@ Blocking Chooser::Choose(bool staged) const {
   const int64_t tiles = CeilDiv(g_.out.w, b.max_vecs * isa_.vec_lanes());
   b.across =
       tiles >= kAcrossTiles && InputBytes(1, g_.out.w) <= static_cast<double>(machine_.l1d_bytes);
+  ChooseCalls(b);
   ChooseThreads(b);
   if (CeilDiv(g_.out.w, isa_.vec_lanes()) > b.max_vecs) {
     b.even_ends = RowCycles(b, ocs, true) < RowCycles(b, ocs, false);

@@ -6,6 +6,11 @@
 //     for each channel tile             its weights stay in L1; inputs of the strip stay in L2
 //       for each column of tiles
 //         for each run of tile rows     one kernel call: tiles below each other
+//
+// Short rows and small images (Blocking::over_channels):
+//
+//   for each column of tiles
+//     for each tile                     one kernel call: tiles of all channels of the part, or of all groups
 #include <algorithm>
 
 #include "kernels/conv/widthwise/tuning.h"
@@ -57,10 +62,14 @@ class WidthDriver {
   void RunColumn(size_t index, Range tiles, Range rows);
   void SetColumn(const Column& column);
   void SetSum(const Column& column, int rows, const TapRange& taps);
-  // One call: `repeats` tiles of `rows` output rows from (y, x) on, side by side or below each
-  // other.
-  void RunTiles(int64_t y, int64_t x, const TapRange& taps, int rows, int64_t repeats,
-                int64_t step_y, int64_t step_x);
+  // From a tile to the next one of a call: side by side, below each other, or the next channels.
+  struct Repeats {
+    int64_t count = 1, y = 0, x = 0;
+    int64_t src_channels = 0, dst_channels = 0;
+  };
+  // One call: tiles of `rows` output rows from (y, x) on.
+  void RunTiles(int64_t y, int64_t x, const TapRange& taps, int rows, const Repeats& repeats);
+  void RunOverChannels(int64_t group, int64_t part, Range row_tiles, Range rows);
   // The input rows of a tile of `rows` output rows that are inside the image.
   TapRange InputRows(int64_t y, int rows) const {
     return ValidTaps(y, g_.in.h, g_.input_rows(rows), g_.stride.h, g_.dilation.h, g_.pad_top);
@@ -85,6 +94,7 @@ class WidthDriver {
   int64_t first_y_ = 0, first_x_ = 0;              // of the item
   int64_t n_ = 0, src_channel_ = 0, channel_ = 0;  // image, first input and output channel
   int64_t ocs_ = 1;
+  Repeats over_channels_;  // with Blocking::over_channels
   size_t narrow_ = 0;
   const float* weights_ = nullptr;
   Range pass_;      // input channels of the group
@@ -102,8 +112,8 @@ void WidthDriver::RunItem(int64_t item) {
   item /= b_.segments;
   const int64_t strip = item % b_.strips;
   item /= b_.strips;
-  const int64_t group = item % g_.groups;
-  n_ = item / g_.groups;
+  const int64_t groups = b_.over_groups ? 1 : g_.groups, group = item % groups;
+  n_ = item / groups;
   const Range rows = {strip * b_.strip_rows, std::min(g_.out.h, (strip + 1) * b_.strip_rows)};
   const Range row_tiles = {segment * b_.segment_tiles,
                            std::min(rows_.cut.tiles, (segment + 1) * b_.segment_tiles)};
@@ -119,6 +129,7 @@ void WidthDriver::RunItem(int64_t item) {
     plan_.stage_.Fill(g_, image, rows, first_x_, stage_);
     staged_item_ = strip_item;
   }
+  if (b_.over_channels) return RunOverChannels(group, part, row_tiles, rows);
   const Range channel_tiles = SplitRange(plan_.channels_.tiles, b_.channel_parts, part);
   for (int64_t tile = channel_tiles.begin; tile < channel_tiles.end; ++tile) {
     SetChannelTile(group, tile);
@@ -126,6 +137,26 @@ void WidthDriver::RunItem(int64_t item) {
       SetPass({first, std::min(g_.ic_g, first + b_.channels_per_pass)});
       RunColumns(row_tiles, rows);
     }
+  }
+}
+
+// Wide and narrow tiles of channels are run apart.
+void WidthDriver::RunOverChannels(int64_t group, int64_t part, Range row_tiles, Range rows) {
+  const ChannelCut& cut = plan_.channels_;
+  SetPass({0, g_.ic_g});
+  if (b_.over_groups) {
+    const Range mine = SplitRange(g_.groups, b_.channel_parts, part);
+    SetChannelTile(mine.begin, 0);
+    over_channels_ = {mine.end - mine.begin, 0, 0, g_.ic_g, g_.oc_g};
+    return RunColumns(row_tiles, rows);
+  }
+  const Range mine = SplitRange(cut.tiles, b_.channel_parts, part);
+  const int64_t wide_end = std::clamp(cut.wide, mine.begin, mine.end);
+  for (const Range tiles : {Range{mine.begin, wide_end}, Range{wide_end, mine.end}}) {
+    if (tiles.begin == tiles.end) continue;
+    SetChannelTile(group, tiles.begin);
+    over_channels_ = {tiles.end - tiles.begin, 0, 0, 0, ocs_};
+    RunColumns(row_tiles, rows);
   }
 }
 
@@ -158,13 +189,11 @@ void WidthDriver::SetChannelTile(int64_t group, int64_t tile) {
   src_channel_ = group * g_.ic_g;
   channel_ = group * g_.oc_g + cut.begin(tile);
   weights_ = call_.weights + plan_.weights_.weights(channel_);
-  args_.bias = call_.weights + plan_.weights_.bias(channel_);
   args_.dst_row = g_.dst.h * kFloat;
   args_.dst_channel = g_.dst.c * kFloat;
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {
     args_.residual_row[op] = g_.residuals[op].h * kFloat;
     args_.residual_channel[op] = g_.residuals[op].c * kFloat;
-    if (!g_.post_ops[op].scale.empty()) args_.scale[op] = g_.post_ops[op].scale.data() + channel_;
   }
 }
 
@@ -198,14 +227,22 @@ void WidthDriver::RunColumn(size_t index, Range tiles, Range rows) {
     if (i == kept.size && i < RowRuns::kMost) kept.runs[kept.size++] = NextRun(y, rows.end);
     const RowRun run = i < kept.size ? kept.runs[i] : NextRun(y, rows.end);
     SetSum(column, run.rows, run.taps);
-    if (run.count == 1) {
-      RunTiles(y, column.x + tiles.begin * tile_pixels, run.taps, run.rows, tiles.end - tiles.begin, 0, tile_pixels);
+    const int64_t end = y + run.count * run.rows;
+    if (b_.over_channels) {
+      for (int64_t row = y; row < end; row += run.rows) {
+        for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
+          RunTiles(row, column.x + tile * tile_pixels, run.taps, run.rows, over_channels_);
+        }
+      }
+    } else if (run.count == 1) {
+      const int64_t x = column.x + tiles.begin * tile_pixels;
+      RunTiles(y, x, run.taps, run.rows, {.count = tiles.end - tiles.begin, .x = tile_pixels});
     } else {
       for (int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-        RunTiles(y, column.x + tile * tile_pixels, run.taps, run.rows, run.count, run.rows, 0);
+        RunTiles(y, column.x + tile * tile_pixels, run.taps, run.rows, {.count = run.count, .y = run.rows});
       }
     }
-    y += run.count * run.rows;
+    y = end;
   }
 }
 
@@ -254,11 +291,10 @@ void WidthDriver::SetSum(const Column& column, int rows, const TapRange& taps) {
   args_.line_by_unroll = taps_of_line / unroll, args_.line_rest = taps_of_line % unroll;
 }
 
-void WidthDriver::RunTiles(int64_t y, int64_t x, const TapRange& taps, int rows, int64_t repeats,
-                           int64_t step_y, int64_t step_x) {
+void WidthDriver::RunTiles(int64_t y, int64_t x, const TapRange& taps, int rows, const Repeats& repeats) {
   const int64_t in_y = y * g_.stride.h - g_.pad_top + taps.begin * g_.dilation.h;
   const int64_t in_x = x * g_.stride.w - g_.pad_left;
-  args_.repeats = repeats;
+  args_.repeats = repeats.count;
   if (b_.staged) {
     const int64_t at = plan_.stage_.Offset(g_, first_y_, first_x_, in_y, x);
     args_.src = Shift(stage_, (pass_.begin * src_channel() + at) * kFloat);
@@ -267,26 +303,31 @@ void WidthDriver::RunTiles(int64_t y, int64_t x, const TapRange& taps, int rows,
         n_ * g_.src.n + (src_channel_ + pass_.begin) * g_.src.c + in_y * g_.src.h + in_x;
     args_.src = Shift(call_.src, at * kFloat);
   }
-  args_.src_repeat = (step_y * g_.stride.h * src_row() + step_x * src_pixel()) * kFloat;
+  args_.src_repeat = (repeats.y * g_.stride.h * src_row() + repeats.x * src_pixel() +
+                      repeats.src_channels * src_channel()) * kFloat;
+  args_.bias = call_.weights + plan_.weights_.bias(channel_);
   args_.dst = Shift(call_.dst, (n_ * g_.dst.n + channel_ * g_.dst.c + y * g_.dst.h + x) * kFloat);
-  args_.dst_repeat = (step_y * g_.dst.h + step_x) * kFloat;
+  args_.dst_repeat = (repeats.y * g_.dst.h + repeats.x + repeats.dst_channels * g_.dst.c) * kFloat;
+  args_.weights_repeat = repeats.dst_channels * plan_.weights_.sum_length() * kFloat;
   args_.weights =
       weights_ +
       (pass_.begin * g_.taps() + taps.begin * g_.kernel.w * (pass_.end - pass_.begin)) * ocs_;
   size_t next_residual = 0;
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {
+    if (!g_.post_ops[op].scale.empty()) args_.scale[op] = g_.post_ops[op].scale.data() + channel_;
     if (g_.post_ops[op].kind != PostOpKind::kResidualAdd) continue;
     const Strides& s = g_.residuals[op];
     args_.residual[op] =
         Shift(call_.residuals[next_residual++], (n_ * s.n + channel_ * s.c + y * s.h + x) * kFloat);
-    args_.residual_repeat[op] = (step_y * s.h + step_x) * kFloat;
+    args_.residual_repeat[op] = (repeats.y * s.h + repeats.x + repeats.dst_channels * s.c) * kFloat;
   }
   kernels_->by_rows[static_cast<size_t>(rows) - 1](&args_);
 }
 
 void WidthPlan::Run(const ConvCall& call) const noexcept {
   const Blocking& b = blocking_;
-  const int64_t items = geometry_.n * geometry_.groups * b.strips * b.segments * b.channel_parts;
+  const int64_t groups = b.over_groups ? 1 : geometry_.groups;
+  const int64_t items = geometry_.n * groups * b.strips * b.segments * b.channel_parts;
   RunOnThreads(*call.pool, std::min(call.threads, threads()), [&](int thread, int team) {
     WidthDriver driver(*this, call, thread);
     const Range mine = SplitRange(items, team, thread);

@@ -34,6 +34,7 @@ std::string KernelName(const WidthSpec& spec) {
   }
   if (!spec.has(WidthSpec::kWhole)) name += "_loop";
   if (spec.tiles_ahead > 0) name += "_ahead";
+  if (spec.over_channels > 0) name += "_channels";
   for (int i = 0; i < spec.columns && spec.has(WidthSpec::kEdge);
        ++i) {  // inside, first, last, masked, none
     name += (i == 0 ? "_" : "") +

@@ -153,7 +153,8 @@ Result<WidthFunction*> WidthPlan::Kernel(const RowCut& cut, const Column& column
   if (blocking_.channels_per_pass < geometry_.ic_g) spec.flags |= WidthSpec::kPartial;
   if (column.tail_lanes > 0) spec.flags |= WidthSpec::kTail;
   if (rows > 1) spec.row_distance = static_cast<uint8_t>(geometry_.row_distance());
-  spec.tiles_ahead = blocking_.prefetches_output ? kTilesAhead : 0;
+  spec.tiles_ahead = blocking_.prefetches_output && !blocking_.over_channels ? kTilesAhead : 0;
+  spec.over_channels = blocking_.over_channels ? 1 : 0;
   SetLoops(cut, column, spec);
   spec.post_ops = jit::PostOpChain(geometry_.post_ops);
   Result<jit::KernelPtr> kernel = GetWidthKernel(spec);
@@ -177,7 +178,8 @@ std::string WidthPlan::Describe() const {
        " input channels, kernel rows, kernel columns, channels");
   line("strips: " + std::to_string(b.strips) + " of " + std::to_string(b.strip_rows) + " rows x " +
        std::to_string(b.segments) + " segments x " + std::to_string(b.channel_parts) +
-       " parts of channels; " + std::to_string(b.channels_per_pass) + " input channels per pass");
+       " parts of channels; " + std::to_string(b.channels_per_pass) + " input channels per pass" +
+       (b.over_channels ? "; calls over channels" : ""));
   std::vector<std::string> names;
   for (const jit::KernelPtr& k : owned_kernels_) names.push_back(k->name());
   std::sort(names.begin(), names.end());

@@ -40,7 +40,8 @@ struct WidthSpec {
   uint8_t flags;         // below
   uint32_t tap_codes;  // edge kernels with `columns`: TapCode per kernel column, 4 bits each, first
                        // one lowest
-  uint32_t tiles_ahead;  // outputs of the tile so many repeats later are prefetched; 0: none
+  uint16_t tiles_ahead;    // outputs of the tile so many repeats later are prefetched; 0: none
+  uint16_t over_channels;  // 1: repeats are tiles of the next channels, with weights of their own
   uint64_t post_ops;   // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
   static constexpr uint8_t kEdge =
@@ -71,8 +72,8 @@ enum TapCode : uint8_t {
 };
 inline constexpr int64_t kMaxColumns = 8;  // written out, as many as WidthSpec::tap_codes holds
 
-// Steps in bytes. The kernel changes `repeats`, `src`, `dst` and the residuals: fill anew for each
-// call.
+// Steps in bytes. The kernel changes `repeats`, `src`, `dst`, the residuals and, with `over_channels`, `weights`, `bias`
+// and `scale`: fill anew for each call.
 struct WidthArgs {
   const float* src;  // first pixel of row 0 at the first input row, column and channel that are run
   const float* weights;      // [kh][kw][channel][ocs] of the block, at the same place
@@ -80,7 +81,7 @@ struct WidthArgs {
   const float* bias;         // ocs values
   const float* post_params;  // {alpha, beta} per post-op
   int64_t repeats;           // how many tiles, at least 1
-  int64_t src_repeat, dst_repeat;
+  int64_t src_repeat, dst_repeat, weights_repeat;  // the last one with `over_channels` only
   int64_t has_taps;  // 0: every tap is outside of the image
   int64_t rows;      // input rows that all output rows of the tile use
   // Several rows: of the P input rows before those, the first ones are skipped; of the P behind

@@ -137,10 +137,17 @@ void WidthEmitter::NextTile() {
   advance(offsetof(WidthArgs, src), offsetof(WidthArgs, src_repeat));
   advance(offsetof(WidthArgs, dst), offsetof(WidthArgs, dst_repeat));
   if (spec_.has(WidthSpec::kPartial)) a_.add(ARG(partial), num_accs() * a_.isa().vec_bytes);
+  if (spec_.over_channels > 0) {
+    advance(offsetof(WidthArgs, weights), offsetof(WidthArgs, weights_repeat));
+    a_.add(ARG(bias), spec_.ocs * kFloat);
+  }
   jit::ForEachPostOp(spec_.post_ops, [&](int op, PostOpKind kind) {
-    if (kind != PostOpKind::kResidualAdd) return;
     const size_t i = static_cast<size_t>(op) * sizeof(int64_t);
-    advance(offsetof(WidthArgs, residual) + i, offsetof(WidthArgs, residual_repeat) + i);
+    if (kind == PostOpKind::kResidualAdd) {
+      advance(offsetof(WidthArgs, residual) + i, offsetof(WidthArgs, residual_repeat) + i);
+    } else if (kind == PostOpKind::kChannelScale && spec_.over_channels > 0) {
+      a_.add(arg(offsetof(WidthArgs, scale) + i), spec_.ocs * kFloat);
+    }
   });
 }
 

@@ -34,7 +34,7 @@ inline constexpr int64_t kAcrossTiles = 8;
 // 64 at 300x300 5 %; 7x7 stride 2, 3 to 64 at 224x224 5 %; 1x1, 32 to 48 at 160x256 7 %, 16 to 32 at 320x512 6 %; but
 // 3x3 stride 2, 3 to 32 at 224x224 (1.6 MB) loses 5 % (medians of four runs by turns).
 inline constexpr int64_t kPrefetchedL2Times = 4;
-inline constexpr uint32_t kTilesAhead = 2;
+inline constexpr uint16_t kTilesAhead = 2;
 
 // Share of L2 that the inputs of a strip may fill.
 inline constexpr double kL2Share = 0.5;
@@ -54,6 +54,10 @@ inline constexpr double kSplitLoads16 = 1.5, kSplitLoads32 = 2;
 inline constexpr double kTapCycles = 0.5, kChainCycles = 1.3, kColumnCycles = 3, kTileCycles = 15,
                         kAccumulatorCycles = 1.5;
 inline constexpr double kCallCycles = 110;
+// Calls go over channels where that makes them fewer by this factor.
+inline constexpr double kLeastCallsSaved = 2;
+// Sums of fewer instructions than this overlap with those of the next tile of a call, so that their chains cost less.
+inline constexpr double kWindow = 400;
 // Per item: what the driver works out.
 inline constexpr double kItemCycles = 120;
 // Per line of inputs of a strip beyond this share of L1: each tile of channels has them from L2. 1-D, 512 to 512
@@ -84,7 +88,7 @@ inline constexpr double kNearL3Share = 0.25, kFarRate = 0.2;
 inline constexpr double kSharedSetReads = 3;
 // What the figures above leave out: where it matters, widthwise kernels took 0.95 to 1.1 times their sum, while the
 // other engines took 0.85 to 0.95 times what is predicted for them (400 layers, Zen 3, in the same minutes).
-inline constexpr double kOtherLosses = 1.1;
+inline constexpr double kOtherLosses = 1.1, kOtherLossesOverChannels = 0.95;
 // Strips per thread, at least: evens out what the threads get.
 inline constexpr int64_t kStripsPerThread = 8;
 
