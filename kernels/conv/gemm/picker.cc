@@ -24,8 +24,8 @@ const int32_t* LanesUpTo(int64_t count, int64_t lanes) { return FirstLanes(std::
 class PickEmitter {
  public:
   PickEmitter(const PickSpec& spec, jit::Assembler& assembler) : spec_(spec), a_(assembler), args_(a_.rdi) {
-    for (jit::Reg64* reg :
-         {&src_, &dst_, &src_step_, &dst_step_, &ks_left_, &chunk_, &left_, &from_, &to_, &mask_, &ahead_, &ahead_end_}) {
+    for (jit::Reg64* reg : {&src_, &dst_, &src_step_, &dst_step_, &ks_left_, &chunk_, &left_, &from_, &to_, &mask_,
+                            &ahead_, &ahead_end_}) {
       *reg = pool_.Take();
     }
   }

@@ -14,16 +14,16 @@ namespace rafter::widthwise {
 struct Blocking {
   int max_vecs = 1;  // vectors per tile
   bool even_ends = false;  // of rows (row_cut.h)
-  // Work is cut into strips (rows of an image of a group), segments (tiles of a row) and parts (channel tiles; groups with
-  // over_groups).
+  // Work is cut into strips (rows of an image of a group), segments (tiles of a row) and parts (channel tiles; groups
+  // with over_groups).
   int64_t strip_rows = 1, strips = 1;
   int64_t segment_tiles = 1, segments = 1;
   int64_t channel_parts = 1;
   int64_t channels_per_pass = 1;  // input channels
   bool across = false;  // one call for the tiles of a row beside each other, instead of for those
                         // below each other
-  // One call for the same tile of all channel tiles of a part, which are those of a group, or of all groups where each has
-  // one: short rows and small images, whose calls would take longer than their sums.
+  // One call for the same tile of all channel tiles of a part, which are those of a group, or of all groups where each
+  // has one: short rows and small images, whose calls would take longer than their sums.
   bool over_channels = false, over_groups = false;
   bool prefetches_output = false;
   bool staged = false;  // inputs of a strip are copied first (stage.h)

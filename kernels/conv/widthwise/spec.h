@@ -72,8 +72,8 @@ enum TapCode : uint8_t {
 };
 inline constexpr int64_t kMaxColumns = 8;  // written out, as many as WidthSpec::tap_codes holds
 
-// Steps in bytes. The kernel changes `repeats`, `src`, `dst`, the residuals and, with `over_channels`, `weights`, `bias`
-// and `scale`: fill anew for each call.
+// Steps in bytes. The kernel changes `repeats`, `src`, `dst`, the residuals and, with `over_channels`, `weights`,
+// `bias` and `scale`: fill anew for each call.
 struct WidthArgs {
   const float* src;  // first pixel of row 0 at the first input row, column and channel that are run
   const float* weights;      // [kh][kw][channel][ocs] of the block, at the same place
