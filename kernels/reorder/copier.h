@@ -89,8 +89,9 @@ class Copier {
                    const float* next, bool past_caches) const noexcept;
   void Transpose(const ChannelRun& run, int64_t periods, int64_t pixels, const float* src, float* dst,
                  const float* next, bool past_caches) const noexcept;
-  void TransposeToPlanes(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
-                         int64_t dst_plane) const noexcept;
+  void TransposeToPlanes(const ChannelRun& run, int64_t pixels, const float* src, float* dst, int64_t dst_plane,
+                         const float* ahead) const noexcept;
+  int64_t AheadStep() const noexcept;
   bool StreamsPlanes() const noexcept;
   void TransposeStreamed(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
                          const float* next) const noexcept;

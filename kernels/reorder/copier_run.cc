@@ -14,15 +14,13 @@ namespace rafter::reorder {
 
 namespace {
 
-// Rows of floats, into the second-level cache or, `near`, the first.
-template <bool near>
+// Rows of floats, into the second-level cache.
 void Prefetch(const float* rows, int64_t count, int64_t stride, int64_t floats) noexcept {
   for (int64_t i = 0; i < count; ++i, rows += stride) {
     for (int64_t at = 0; at < floats; at += kLineFloats) {
       // May lie behind the tensor: a prefetch never faults.
-      const auto* line = reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(rows) +
-                                                       static_cast<uintptr_t>(at * kFloat));
-      _mm_prefetch(line, near ? _MM_HINT_T0 : _MM_HINT_T1);
+      _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(rows) +
+                                                 static_cast<uintptr_t>(at * kFloat)), _MM_HINT_T1);
     }
   }
 }
@@ -126,7 +124,8 @@ void Copier::Transpose(const ChannelRun& run, int64_t periods, int64_t pixels, c
     } else if (staged) {
       TransposeStaged(run, pixels, src, dst, i + 1 < periods ? src + src_period_ : next);
     } else {
-      TransposeToPlanes(run, pixels, src, dst, dst_.strides.c);
+      TransposeToPlanes(run, pixels, src, dst, dst_.strides.c,
+                        src + std::max(kNearFloats, kTransposeRows * src_.strides.w));
     }
   }
 }
@@ -138,9 +137,7 @@ bool Copier::StreamsPlanes() const noexcept { return LinesMatch(0) && SameLine(d
 // further on are asked for.
 void Copier::TransposeStreamed(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
                                const float* next) const noexcept {
-  constexpr int64_t kAheadFloats = kTransposeRows * 4;
-  const int64_t step = src_.strides.w, group = kTransposeRows * step;
-  const int64_t ahead_step = std::max(step, kAheadFloats);  // of pixels with fewer channels several at once
+  const int64_t step = src_.strides.w, group = kTransposeRows * step, ahead_step = AheadStep();
   for (int64_t x = 0; x < pixels; x += kStreamedPixels) {
     const int64_t stretch = std::min(kStreamedPixels, pixels - x);
     const int64_t groups = stretch / kTransposeRows, last = stretch % kTransposeRows;
@@ -161,21 +158,30 @@ void Copier::TransposeStreamed(const ChannelRun& run, int64_t pixels, const floa
     const int64_t whole = std::max<int64_t>(0, run.channels - rest);
     if (groups > 0 && whole > 0) sweep(0, kStreamedPlanes, whole / kStreamedPlanes);
     if (groups > 0 && whole < run.channels) sweep(whole, run.channels - whole, 1);
-    if (last > 0) TransposeToPlanes(run, last, from + groups * group, to + groups * kTransposeRows, dst_.strides.c);
+    if (last > 0) TransposeToPlanes(run, last, from + groups * group, to + groups * kTransposeRows, dst_.strides.c,
+                                    ahead);
   }
 }
 
-// Rows are pixels, columns are channels; planes of the result are `dst_plane` floats apart.
-void Copier::TransposeToPlanes(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
-                               int64_t dst_plane) const noexcept {
+// Rows are pixels, columns are channels; planes of the result are `dst_plane` floats apart. What lies from `ahead` on
+// is asked for.
+void Copier::TransposeToPlanes(const ChannelRun& run, int64_t pixels, const float* src, float* dst, int64_t dst_plane,
+                               const float* ahead) const noexcept {
   const int64_t groups = pixels / kTransposeRows, last = pixels % kTransposeRows;
   TransposeArgs args{src, dst, src_.strides.w * kFloat, dst_plane * kFloat, run.channels, groups,
-                     kTransposeRows * src_.strides.w * kFloat, kTransposeRows * kFloat, 0};
+                     kTransposeRows * src_.strides.w * kFloat, kTransposeRows * kFloat, 0, ahead,
+                     AheadStep() * kFloat};
   if (groups > 0) run.plain->entry<TransposeFunction>()(&args);
   if (last == 0) return;
   args.src = src + groups * kTransposeRows * src_.strides.w, args.dst = dst + groups * kTransposeRows;
-  args.groups = 1;
+  args.groups = args.sweeps = 1;
   run.rest_plain->entry<TransposeFunction>()(&args);
+}
+
+// From what is asked for at one step of four channels to the next one's: of pixels with fewer channels several at once.
+int64_t Copier::AheadStep() const noexcept {
+  constexpr int64_t kAtOnce = kTransposeRows * 4;
+  return std::max(src_.strides.w, kAtOnce);
 }
 
 // Through a buffer in the first-level cache, from which each plane gets its pixels in one stretch: single lines on many
@@ -191,15 +197,14 @@ void Copier::TransposeStaged(const ChannelRun& run, int64_t pixels, const float*
   const int64_t groups = CeilDiv(pixels, kTransposeRows);
   for (int64_t g = 0; g < groups; ++g) {
     const int64_t ahead = g + kGroupsAhead;
-    Prefetch<true>(ahead < groups ? src + ahead * group : next + (ahead - groups) * group, kTransposeRows, step,
-                   run.channels);
     TransposeToPlanes(run, std::min<int64_t>(kTransposeRows, pixels - g * kTransposeRows), src + g * group,
-                      buffer + g * kTransposeRows, pitch);
+                      buffer + g * kTransposeRows, pitch,
+                      ahead < groups ? src + ahead * group : next + (ahead - groups) * group);
   }
   for (int64_t row = 0; row < run.channels; row += kRowsAtOnce) {
     const int64_t rows = std::min(kRowsAtOnce, run.channels - row);
     const Range read{row * pixels / run.channels, (row + rows) * pixels / run.channels};
-    Prefetch<false>(next + read.begin * step, read.end - read.begin, step, run.channels);
+    Prefetch(next + read.begin * step, read.end - read.begin, step, run.channels);
     const CopyArgs args{buffer + row * pitch, dst + row * dst_.strides.c, rows, pitch * kFloat,
                         dst_.strides.c * kFloat, pixels * kFloat, nullptr};
     run.stage->entry<CopyFunction>()(&args);

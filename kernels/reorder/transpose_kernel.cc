@@ -110,7 +110,7 @@ class TransposeEmitter {
       for (int i = 0; i < 4; ++i) Gather(g, i, count);
     }
     if (spec_.fetch_rows != 0 && count == kColumns) EmitFetch();
-    if (spec_.fetch_ahead != 0) EmitFetchAhead();
+    if (spec_.fetch_ahead != 0 && count == kColumns) EmitFetchAhead();
     for (int g = 0; g < groups; ++g) TransposeQuarters(g);
     for (int j = 0; j < count; ++j) {
       const Xbyak::RegExp at = j == 0   ? Xbyak::RegExp(dst_)
@@ -134,6 +134,11 @@ class TransposeEmitter {
     constexpr int kBytes = kColumns * kTransposeRows * static_cast<int>(kFloat);
     for (int at = 0; at < kBytes; at += kLineBytes) a_.prefetcht0(a_.ptr[ahead_ + at]);
     a_.add(ahead_, ARG(ahead_step_bytes));
+    if (spec_.non_temporal != 0) return;
+    a_.prefetchw(a_.ptr[dst_ + kLineBytes]);
+    a_.prefetchw(a_.ptr[dst_ + dst_row_ + kLineBytes]);
+    a_.prefetchw(a_.ptr[dst_ + dst_row_ * 2 + kLineBytes]);
+    a_.prefetchw(a_.ptr[dst_ + dst_row3_ + kLineBytes]);
   }
 
   // Rows i, i + 4, … of the group, `count` floats each, to the quarters of a register.

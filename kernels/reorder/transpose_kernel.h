@@ -32,7 +32,8 @@ struct TransposeSpec {
                               // the caller orders the stores (FinishStores in kernels/store_choice.h)
   int32_t fetch_rows = 0;     // rows of dst are brought to the cache before they are stored: for rows far apart
   // What will be read later comes to the cache meanwhile: 256 bytes for each four columns of a group, as many as those
-  // read. In bursts, or all lines of a piece before its work, half of the bandwidth is lost. Not with fetch_rows.
+  // read; and, but for non_temporal, the next line of each row of dst. In bursts, or all lines of a piece before its
+  // work, half of the bandwidth of the memory is lost. Not with fetch_rows.
   int32_t fetch_ahead = 0;
 };
 
