@@ -253,11 +253,11 @@ class Draft final : public PlanDraft {
 };
 
 // Bytes per cycle of copies of so many bytes, read and written: within L2, L3, and where L3 is too small for these and
-// what others keep in it (1x1 layers of 7x7 to 160x256 pixels, Zen 3), or too small for them alone (16 to 32 channels
-// at 640x1024: copies of 170 to 250 MB take 20 to 27 ms). From L3: 64 to 21 channels at 56x56 72 to 80 us, 96 to 45 at
-// 35x35 58 to 72, 192 to 33 at 28x28 60 to 72.
+// what others keep in it (1x1 layers of 7x7 to 160x256 pixels, Zen 3; 64 to 512 channels at 56x56, 14 MB: 1.7 ms), or
+// too small for them alone (16 to 32 at 640x1024: copies of 170 to 250 MB take 20 to 27 ms). From L3: 64 to 21 at 56x56
+// 72 to 80 us, 96 to 45 at 35x35 58 to 72, 192 to 33 at 28x28 60 to 72.
 double CopyRate(double bytes, const MachineModel& machine) {
-  constexpr double kNear = 1.2, kMiddle = 0.6, kFar = 0.45, kFarShare = 0.125, kBeyond = 0.16;
+  constexpr double kNear = 1.2, kMiddle = 0.6, kFar = 0.2, kFarShare = 0.125, kBeyond = 0.16;
   if (bytes <= static_cast<double>(machine.l2_bytes)) return machine.l3_bytes_per_cycle * kNear;
   if (bytes > static_cast<double>(machine.l3_bytes)) return machine.l3_bytes_per_cycle * kBeyond;
   const bool far = bytes > static_cast<double>(machine.l3_bytes) * kFarShare;

@@ -112,15 +112,18 @@ void Chooser::LimitStrips(Blocking& b) const {
   b.strip_rows = std::clamp<int64_t>(vectors / (b.segment_tiles * b.max_vecs), 1, b.strip_rows);
 }
 
-// Calls over channels where those are few. Each tile then reads all weights, from L2 at the worst.
+// Calls over channels where those are few. Each tile then reads all weights and writes to all planes of outputs, so
+// both must be near.
 void Chooser::ChooseCalls(Blocking& b) const {
   const int64_t tiles = CeilDiv(g_.out.w, b.max_vecs * isa_.vec_lanes());
   const bool whole = b.strip_rows == g_.out.h && b.segment_tiles == tiles && b.channels_per_pass == g_.ic_g;
   b.over_groups = cut_.tiles == 1 && g_.groups > 1;
   const double weights = static_cast<double>(g_.groups * g_.oc_g * g_.ic_g * g_.taps()) * kFloat;
-  const bool near = weights <= static_cast<double>(machine_.l2_bytes) * kL2Share;
+  const double out = static_cast<double>(g_.groups * g_.oc_g * g_.out.h * g_.out.w) * kFloat;
+  const bool near = std::max(weights, out) <= static_cast<double>(machine_.l2_bytes) * kL2Share;
   const double calls = static_cast<double>(g_.groups * cut_.tiles) * CallsPerTile(b);
-  b.over_channels = whole && near && !(b.over_groups && b.staged) && kLeastCallsSaved * CallsOverChannels(b) <= calls;
+  b.over_channels = whole && near && !(b.over_groups && b.staged) &&
+                    kLeastCallsSaved * CallsOverChannels(b) <= calls;
   b.over_groups = b.over_groups && b.over_channels;
 }
 
