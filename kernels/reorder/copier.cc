@@ -136,6 +136,10 @@ void Copier::ChoosePieces(int64_t wished_pixels, bool staged) noexcept {
       if (dst_.layout == Layout::kNchw && staged) {
         pixels = kStagedFloats / std::clamp<int64_t>(std::min(period_, shape_.c), 1, kTransposedChannels);
         pixels = std::min(pixels, kMostStagedPixels);
+        if (PacksPlanes()) {
+          pixels = RoundUp(shape_.w, kTransposeRows);
+          break;
+        }
       }
       while (pixels > kFewestPixels && rows * CeilDiv(shape_.w, pixels) < kUnitsToShare) pixels /= 2;
       pixels = pixels / kTransposeRows * kTransposeRows;
@@ -177,6 +181,15 @@ bool Copier::RowsMatch() const noexcept {
 // Whether places that are this far apart do, in all directions of dst.
 bool Copier::LinesMatch(int64_t floats) const noexcept {
   return RowsMatch() && SameLine(floats) && (periods_ <= 1 || SameLine(dst_period_));
+}
+
+// Whether planes of dst, and the pieces of them, begin where lines do.
+bool Copier::StreamsPlanes() const noexcept { return LinesMatch(0) && SameLine(dst_.strides.c); }
+
+// Whether planes of dst are small and follow each other, so that several of them are one stretch.
+bool Copier::PacksPlanes() const noexcept {
+  const bool small = shape_.w >= kMinOpenRun && shape_.w <= kMostStagedPixels;
+  return small && !StreamsPlanes() && shape_.h == 1 && dst_.strides.c == shape_.w;
 }
 
 Status Copier::GetKernels(bool non_temporal) {

@@ -93,6 +93,8 @@ class Copier {
                          const float* ahead) const noexcept;
   int64_t AheadStep() const noexcept;
   bool StreamsPlanes() const noexcept;
+  bool PacksPlanes() const noexcept;
+  void TransposePacked(const ChannelRun& run, const float* src, float* dst, const float* next) const noexcept;
   void TransposeStreamed(const ChannelRun& run, int64_t pixels, const float* src, float* dst,
                          const float* next) const noexcept;
   void TransposeStaged(const ChannelRun& run, int64_t pixels, const float* src, float* dst,

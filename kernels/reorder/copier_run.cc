@@ -116,11 +116,14 @@ void Copier::Transpose(const ChannelRun& run, int64_t periods, int64_t pixels, c
     (few ? run.few : whole)->entry<TransposeFunction>()(&args);
     return;
   }
+  const bool packed = run.stage && PacksPlanes();
   const bool staged = run.stage && pixels >= kMinOpenRun && pixels <= kMostStagedPixels &&
                       run.channels * pixels <= kStagedFloats;
   for (int64_t i = 0; i < periods; ++i, src += src_period_, dst += dst_period_) {
     if (past_caches && run.past_caches) {
       TransposeStreamed(run, pixels, src, dst, i + 1 < periods ? src + src_period_ : next);
+    } else if (packed) {
+      TransposePacked(run, src, dst, i + 1 < periods ? src + src_period_ : next);
     } else if (staged) {
       TransposeStaged(run, pixels, src, dst, i + 1 < periods ? src + src_period_ : next);
     } else {
@@ -130,8 +133,30 @@ void Copier::Transpose(const ChannelRun& run, int64_t periods, int64_t pixels, c
   }
 }
 
-// Whether planes of dst, and the pieces of them, begin where lines do.
-bool Copier::StreamsPlanes() const noexcept { return LinesMatch(0) && SameLine(dst_.strides.c); }
+// Whole planes through a buffer in the first-level cache, while what comes next is asked for.
+void Copier::TransposePacked(const ChannelRun& run, const float* src, float* dst, const float* next) const noexcept {
+  constexpr int64_t kMostRest = 3;  // the kernel wants four columns at least
+  alignas(64) float buffer[kStagedFloats + kMostRest * kMostStagedPixels];
+  const int64_t pixels = shape_.w, groups = pixels / kTransposeRows, last = pixels % kTransposeRows;
+  const int64_t step = src_.strides.w, group = kTransposeRows * step;
+  const int64_t at_once = kStagedFloats / pixels / kLineFloats * kLineFloats;
+  const float* ahead = next;
+  for (int64_t c = 0; c < run.channels;) {
+    const int64_t left = run.channels - c, count = left <= at_once + kMostRest ? left : at_once;
+    TransposeArgs args{src + c, buffer, step * kFloat, pixels * kFloat, count, groups, group * kFloat,
+                       kTransposeRows * kFloat, 0, ahead, AheadStep() * kFloat};
+    if (groups > 0) run.plain->entry<TransposeFunction>()(&args);
+    if (last > 0) {
+      args.src = src + c + groups * group, args.dst = buffer + groups * kTransposeRows;
+      args.groups = args.sweeps = 1;
+      run.rest_plain->entry<TransposeFunction>()(&args);
+    }
+    const CopyArgs stretch{buffer, dst + c * pixels, 1, 0, 0, count * pixels * kFloat, nullptr};
+    run.stage->entry<CopyFunction>()(&stretch);
+    ahead += groups * CeilDiv(count, 4) * AheadStep();
+    c += count;
+  }
+}
 
 // A few planes after the other; the source's lines stay in the first-level cache meanwhile, and as many of pixels
 // further on are asked for.

@@ -117,7 +117,10 @@ TEST(Reorder, NonTemporalStores) {
                                          TensorShape{1, 3, 16, 16}, TensorShape{2, 64, 8, 38},
                                          TensorShape{1, 128, 16, 25}, TensorShape{3, 32, 1, 112},
                                          TensorShape{1, 256, 4, 36}, TensorShape{1, 520, 4, 20},
-                                         TensorShape{1, 71, 4, 68}}) {
+                                         TensorShape{1, 71, 4, 68}, TensorShape{3, 67, 7, 7},
+                                         TensorShape{2, 85, 14, 14}, TensorShape{2, 22, 4, 5},
+                                         TensorShape{2, 130, 15, 17}, TensorShape{1, 2, 7, 7},
+                                         TensorShape{2, 17, 2, 8}}) {
           for (const int64_t misaligned : {0, 3}) {
             SCOPED_TRACE(std::string(LayoutName(from)) + " to " + LayoutName(to) + " c" + std::to_string(shape.c));
             GuardedTensor src(from, shape, {}, Guard::kAtStart), dst(to, shape, {}, Guard::kAtStart, misaligned);
