@@ -101,6 +101,17 @@ TEST(OpDescriptor, IsToldFromConvolutions) {
   EXPECT_FALSE(LooksLikeOp("resnet:pool"));
 }
 
+TEST(OpDescriptor, ImpossibleSizesAreRefused) {
+  for (const char* text : {"eltwise:relu:1x9223372036854775807x4x4", "eltwise:prelu:1x9223372036854775807x4x4",
+                           "pool:max:k9s1:1x1x3x3", "reorder:nhwc-nchw:1x9223372036854775807x4x4",
+                           "concat:c:1x9223372036854775807x4x4+1x1x4x4", "softmax:1x9223372036854775807x4x4",
+                           "pad:constant:p1:1x9223372036854775807x4x4"}) {
+    const Result<OpCase> op = ParseOp(text);
+    ASSERT_TRUE(op.ok()) << text;
+    EXPECT_EQ(CheckOp(*op).code(), StatusCode::kInvalidArgument) << text;
+  }
+}
+
 TEST(OpDescriptor, BatchIsOverridden) {
   OpCase op = *ParseOp("reorder:nchw-nhwc:1x16x9x8");
   OverrideBatch(op, 7);

@@ -182,6 +182,8 @@ class BadInput(CommandTest):
                                ("concat:c:1x0x1x1", "0"), ("pad:reflect:p9:1x1x4x4", "9"),
                                ("softmax:1x1", "NxCxHxW"), ("scratch:5G", "4096M"), ("eltwise:relu:1x0x1x1", "0"),
                                ("reorder:nchw-chwn:1x8x8x8", "nchw16c"),
+                               ("eltwise:relu:1x9223372036854775807x4x4", "64-bit"),
+                               ("pool:max:k9s1:1x1x3x3", "covers 9"),
                                ("eltwise:" + "relu+" * 300 + ":1x8x1x1", "1000")]:
             with self.subTest(operator=operator):
                 self.refuse(["bench", operator], "descriptor: '" + operator[:20], part)
