@@ -222,6 +222,32 @@ TEST(Depthwise, LargeImages) {
   SetMachineModel(original);
 }
 
+// Caches that hold part of an image: whole lines of rolling tiles go past them, kernels of one column along the rows.
+TEST(Depthwise, ImagesLargerThanTheCaches) {
+  const MachineModel original = CurrentMachineModel();
+  MachineModel small = original;
+  for (const int64_t l3 : {12 << 10, 48 << 10, 512 << 10}) {
+    small.l2_bytes = l3 / 4, small.l3_bytes = l3;
+    SetMachineModel(small);
+    Sweep(DataKind::kInteger, true, 300);
+    Sweep(DataKind::kSpecials, true, 200);
+    ForEachIsa([](Isa) {
+      for (const Layout layout : {Layout::kNhwc, Layout::kNchw8c, Layout::kNchw16c}) {
+        for (const Size2 kernel : {Size2{3, 3}, Size2{3, 1}, Size2{9, 1}, Size2{1, 7}, Size2{40, 1}}) {
+          for (const int64_t channels : {16, 40, 64, 256}) {
+            ConvDesc desc = Layer(channels, {41, 19}, 3, 1, 1, layout);
+            desc.kernel = kernel, desc.pad = {kernel.h / 2, kernel.w / 2, kernel.h / 2, kernel.w / 2};
+            ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Threads(3).Run()) << channels << " / " << kernel.h;
+            desc.post_ops.push_back(PostOp::ResidualAdd());
+            ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Run()) << channels << " / " << kernel.h;
+          }
+        }
+      }
+    });
+  }
+  SetMachineModel(original);
+}
+
 TEST(Depthwise, IntegersAreExact) { Sweep(DataKind::kInteger, true, 1500); }
 TEST(Depthwise, RealsWithinTheBoundOfTheirSum) { Sweep(DataKind::kReal, false, 800); }
 TEST(Depthwise, NanInfinityAndDenormalsReachTheirOutputsOnly) {

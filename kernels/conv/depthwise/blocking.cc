@@ -127,8 +127,11 @@ bool CanStage(const Geometry& g) {
          g.rows.dilation() == 1 && aliases(g.src) && aliases(g.dst);
 }
 
+// Whether a vector or its neighbour completes the line of a pixel.
+bool HasWholeLines(const Geometry& g) { return IsDense(g) || ChannelBlock(g.dst_layout) * kFloat >= kLineBytes; }
+
 bool IsLarge(const Geometry& g, const MachineModel& machine) {
-  return IsDense(g) && g.image_bytes > kLargeL3Share * static_cast<double>(machine.l3_bytes);
+  return g.image_bytes > kLargeL3Share * static_cast<double>(machine.l3_bytes);
 }
 
 // Between the inputs of neighbouring taps.
@@ -137,14 +140,37 @@ int64_t ColumnBytes(const Geometry& g) { return g.columns.dilation() * g.src.col
 // Whether rows fall into the same L1 sets.
 bool RowsAlias(const Geometry& g) { return g.src.row * g.rows.dilation() * kFloat % kAliasBytes == 0; }
 
+// Whether rows of the geometry are columns of the image: kernels of one column.
+bool ColumnsAreRows(const Geometry& g) { return g.kh == 1 && g.src.row < g.src.column; }
+
+// Whether outputs should be stored past the caches, which takes whole vectors at aligned addresses.
+bool Streams(const Geometry& g, int vec_bytes, const MachineModel& machine) {
+  const int64_t image = g.rows.out() * g.columns.out() * g.oc * kFloat;
+  const auto aligned = [&](int64_t step) {
+    return step * kFloat % vec_bytes == 0;
+  };
+  return static_cast<double>(image) > kStreamL3Share * static_cast<double>(machine.l3_bytes) &&
+         aligned(g.oc) && aligned(g.dst.column) && aligned(g.dst.row) && aligned(g.dst.n);
+}
+
+// Whether large outputs are stored past the caches by tiles that roll, a whole line of each pixel at a time (tuning.h).
+bool RollsStreamed(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
+  const bool lines = IsDense(g) && g.oc % kBlock == 0 && g.src.column * kFloat % kLineBytes == 0;
+  return lines && 2 * info.vec_bytes >= kLineBytes && g.multiplier == 1 && IsSmall(g) && g.rows.step() == 1 &&
+         g.kh == kStreamedRollingTaps &&
+         !RowsAlias(g) && IsLarge(g, machine) && Streams(g, kLineBytes, machine) &&
+         g.image_bytes <= kStreamedRollingL3Share * static_cast<double>(machine.l3_bytes);
+}
+
 // Whether rolling tiles are two vectors deep, which makes a whole line of each pixel (tuning.h).
 bool Pairs(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
   const int64_t column = ColumnBytes(g);
   // Of the output rows in flight.
   const bool many_slots = CeilDiv(g.kh, g.rows.step()) > kPairAliasSlots;
+  if (2 * info.vec_bytes == kLineBytes && RollsStreamed(g, info, machine)) return true;
   return IsDense(g) && !g.transposes && g.multiplier == 1 && g.oc % kBlock == 0 && 2 * info.vec_bytes == kLineBytes &&
          IsSmall(g) && column % (RowsAlias(g) && many_slots ? 2 * kPairBytes : kPairBytes) == 0 &&
-         (column % kAliasBytes != 0 || IsLarge(g, machine) || !CanStage(g));
+         (column % kAliasBytes != 0 || ColumnsAreRows(g) || IsLarge(g, machine) || !CanStage(g));
 }
 
 // Whether inputs and outputs go through a small buffer in which pixels lie a line further apart.
@@ -181,6 +207,9 @@ int64_t MostRollingRows(const Geometry& g, const jit::IsaInfo& info, const Machi
   const bool small = g.image_bytes <= kSmallL2Share * static_cast<double>(machine.l2_bytes);
   if (!IsDense(g) || Stages(g, info, machine) || small) return kBlockedRollingRows;
   const bool strided = g.rows.step() > 1;
+  if (RollsStreamed(g, info, machine)) {
+    return ColumnBytes(g) % kFarStreamedBytes == 0 ? kFarPairRows : kStreamedRollingRows;
+  }
   if (CanStage(g) && IsLarge(g, machine)) return strided ? kStridedRollingRows : kFarPairRows;
   if (Pairs(g, info, machine) && RowsAlias(g) && ColumnBytes(g) % (2 * kPairBytes) != 0)
     return strided ? kPairAliasRows : 2 * kPairAliasRows;
@@ -208,28 +237,21 @@ int HeldColumns(const Geometry& g, int registers, int kept) {
   return columns < kLeastHeldColumns ? 0 : columns;
 }
 
-// Whether outputs should be stored past the caches, which takes whole vectors at aligned addresses.
-bool Streams(const Geometry& g, int vec_bytes, const MachineModel& machine) {
-  const int64_t image = g.rows.out() * g.columns.out() * g.oc * kFloat;
-  const auto aligned = [&](int64_t step) {
-    return step * kFloat % vec_bytes == 0;
-  };
-  return static_cast<double>(image) > kStreamL3Share * static_cast<double>(machine.l3_bytes) &&
-         aligned(g.oc) && aligned(g.dst.column) && aligned(g.dst.row) && aligned(g.dst.n);
-}
-
 // Whether tiles hold their weights, and how they go through the image (tuning.h).
 bool ChooseHeld(const Geometry& g, const jit::IsaInfo& info, int kept, const MachineModel& machine,
                 ChannelBlocking& b) {
+  if (ColumnsAreRows(g) && ColumnBytes(g) % kAliasBytes == 0 && Pairs(g, info, machine)) return false;
   b.rows = 1;
   b.columns[1] = HeldColumns(g, info.num_vecs, kept);
   if (b.columns[1] == 0 || Stages(g, info, machine) || (g.multiplier > 1 && IsDense(g))) return false;
   int64_t most = kHeldRows;
-  if (IsLarge(g, machine)) {
-    if (!Streams(g, info.vec_bytes, machine) || (CanStage(g) && Pairs(g, info, machine))) return false;
+  const bool far = g.dst.column * kFloat % kFarStreamedBytes == 0, vertical = ColumnsAreRows(g);
+  const bool streams = Streams(g, info.vec_bytes, machine) && !(CanStage(g) && Pairs(g, info, machine)) &&
+                       !(vertical && (g.dst.column * kFloat % kAliasBytes == 0 || !HasWholeLines(g)));
+  if (IsLarge(g, machine) && (streams || IsDense(g))) {
+    if (!streams || RollsStreamed(g, info, machine)) return false;
     b.streams = true, b.prefetch = ChannelSpec::kNextTile;
-    if (g.src.column == g.ic) b.ahead = kStreamAhead;
-    const bool far = g.dst.column * kFloat % kFarStreamedBytes == 0;
+    if (g.src.column == (IsDense(g) ? g.ic : ChannelBlock(g.src_layout))) b.ahead = kStreamAhead;
     b.columns[1] = std::min(b.columns[1], far ? kMaxFarStreamedColumns : kMaxStreamedColumns);
     most = 1;
   } else if (info.num_vecs > kFewRegisters || g.taps() < kLeastHeldTaps ||
@@ -276,7 +298,7 @@ void ChooseTile(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
   b.tile_rows = RollingRows(g, info, machine);
   b.rolls = b.tile_rows > 0;
   if (b.rolls) {
-    b.pairs = Pairs(g, info, machine);
+    b.pairs = Pairs(g, info, machine), b.streams = RollsStreamed(g, info, machine);
     b.rows = static_cast<int>(CeilDiv(g.kh, g.rows.step()));
     b.columns[b.rows] = RollingColumns(g, registers, b.rows, b.depth());
     return;
@@ -287,6 +309,22 @@ void ChooseTile(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
   b.tile_rows = b.stages ? StagedRows(g, b.rows, b.staged_pixel) : b.rows;
   for (int rows = 1; rows <= b.rows; ++rows)
     b.columns[rows] = ColumnsWithoutConflicts(g, b.stages, rows, MaxColumns(registers, rows));
+}
+
+// Kernels of one column on images beyond L1 go along the rows of the image (tuning.h): as many columns at a time as
+// leave the rows of a tile in L2 until the next tile, which shares most of them.
+void GoSideways(const Geometry& g, int lanes, const MachineModel& machine, int threads, ChannelBlocking& b) {
+  const int64_t first = g.rows.input(0, 0), last = first + (g.rows.out() - 1) * g.rows.stride();
+  const double l2 = static_cast<double>(machine.l2_bytes);
+  const bool inside = first >= 0 && last < g.rows.in();
+  if (!ColumnsAreRows(g) || !HasWholeLines(g) || b.stages || g.kw > kMaxTaps || !inside) return;
+  if (g.image_bytes <= kPrefetchL2Share * l2) return;
+  const int64_t window = (LimitColumns(g.columns, b.columns[1]) - 1) * g.columns.step() + g.kw;
+  const int64_t channels = IsDense(g) ? g.ic : lanes, rows = g.rows.out();
+  const auto most = static_cast<int64_t>(kSidewaysL2Share * l2) / (window * channels * g.rows.stride() * kFloat);
+  b.tile_rows = std::clamp<int64_t>(most, 1, CeilDiv(rows, threads));
+  b.tile_rows = CeilDiv(rows, CeilDiv(rows, b.tile_rows));
+  b.sideways = true, b.prefetch = 0, b.ahead = 0;
 }
 
 }  // namespace
@@ -361,6 +399,7 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
   b.staged_channels = g.transposes ? kTransposedChannels : kStagedChannels;
   b.staged_pixel = g.transposes ? kTransposedChannels : kStagedPixel;
   ChooseTile(g, info, kept, machine, b);
+  GoSideways(g, lanes, machine, threads, b);
   const int64_t units = g.n * CountRowTiles(g.rows, b.tile_rows);
   if (b.stages) b.staged_bytes = StagedBytes(g, b);
   b.strip_vecs =

@@ -34,6 +34,8 @@ struct ChannelBlocking {
   bool pairs = false;     // ChannelSpec::kPairs
   bool in_quarters = false;  // ChannelSpec::kQuarters
   bool streams = false;   // ChannelSpec::streams
+  // Kernels of one row: the tiles of a call follow each other down the block of rows, not along the row.
+  bool sideways = false;
   int rows = 1;           // output rows in registers, where there are enough
   int64_t tile_rows = 1;  // output rows per block: `rows`, more where tiles roll or are staged
   bool stages = false;    // through a buffer per thread of staged_bytes

@@ -5,7 +5,7 @@
 //     for each strip                       its weights and the inputs of a tile stay in L1
 //       for each block of output rows      of one phase and image; staged where pixels alias
 //         for each phase of the columns
-//           for each run of tiles          one kernel call
+//           for each run of tiles          one kernel call; sideways: one per tile
 #include <immintrin.h>
 
 #include <algorithm>
@@ -68,8 +68,10 @@ class ChannelDriver {
   void RunBlock(const RowBlock& block);
   void RunTiles(const RowBlock& block, int64_t first_input);
   void SetSegments(int64_t first_input, int rows);
+  void SetRows(int64_t first_input, int64_t rows);
   void SetRun(const ColumnRun& run, int64_t phase);
   void RunRow(int64_t rows, int64_t first_input);
+  void RunSideways(const RowBlock& block, int64_t first_input);
   int64_t StageInputs(int64_t n, int64_t first_input, int64_t rows);
   void UnstageOutputs(int64_t n, int64_t first_output, int64_t rows);
   void TransposeInputs(int64_t n, int64_t first_row, int64_t rows);
@@ -164,6 +166,17 @@ void ChannelDriver::SetSegments(int64_t first_input, int rows) {
   }
 }
 
+// Of a call for `rows` output rows.
+void ChannelDriver::SetRows(int64_t first_input, int64_t rows) {
+  if (plan_.blocking_.rolls) {
+    args_.rolling = CountRolling(g_.rows, first_input, rows);
+  } else if (plan_.blocking_.holds) {
+    args_.held = CountHeld(g_.rows, first_input, rows, plan_.blocking_.rows);
+  } else {
+    SetSegments(first_input, static_cast<int>(rows));
+  }
+}
+
 void ChannelDriver::SetRun(const ColumnRun& run, int64_t phase) {
   const Axis& columns = g_.columns;
   const int64_t in = columns.input(phase, run.begin), out = columns.output(phase, run.begin);
@@ -210,17 +223,12 @@ void ChannelDriver::RunBlock(const RowBlock& block) {
 // The block in one go where tiles go down, else by the output rows of a tile.
 void ChannelDriver::RunTiles(const RowBlock& block, int64_t first_input) {
   const ChannelBlocking& b = plan_.blocking_;
+  if (b.sideways) return RunSideways(block, first_input);
   const int64_t tile_rows = b.goes_down() ? block.rows : b.rows;
   const int64_t outputs = tile_rows * g_.rows.distance(), inputs = outputs * g_.rows.stride();
   for (int64_t done = 0; done < block.rows; done += tile_rows) {
     const int64_t rows = std::min(tile_rows, block.rows - done);
-    if (b.rolls) {
-      args_.rolling = CountRolling(g_.rows, first_input, rows);
-    } else if (b.holds) {
-      args_.held = CountHeld(g_.rows, first_input, rows, b.rows);
-    } else {
-      SetSegments(first_input, static_cast<int>(rows));
-    }
+    SetRows(first_input, rows);
     RunRow(rows, first_input);
     first_input += inputs;
     src_row_ += inputs * src_steps_.row * kFloat;
@@ -317,6 +325,24 @@ void ChannelDriver::RunRow(int64_t rows, int64_t first_input) {
       if (code.program.pieces > 1) {
         RunPieces(code, run, code.program.runs[run], column_phase, first_input);
       } else {
+        code.kernels[run](&args_);
+      }
+    }
+  }
+}
+
+// One tile of columns after the other, each over all rows of the block.
+void ChannelDriver::RunSideways(const RowBlock& block, int64_t first_input) {
+  SetRows(first_input, 1);
+  for (int64_t phase = 0; phase < g_.columns.phases(); ++phase) {
+    const RowCode& code = plan_.code(vector_run_, 1, phase);
+    for (size_t run = 0; run < code.program.runs.size(); ++run) {
+      ColumnRun tile = code.program.runs[run];
+      const int64_t end = tile.begin + tile.tiles * tile.columns;
+      for (tile.tiles = block.rows; tile.begin < end; tile.begin += tile.columns) {
+        SetRun(tile, phase);
+        args_.src_tile = args_.src_output_row, args_.dst_tile = args_.dst_row;
+        std::copy_n(args_.residual_row, g_.post_ops.size(), args_.residual_tile);
         code.kernels[run](&args_);
       }
     }

@@ -12,7 +12,8 @@
 //                 16 vector registers small kernels keep their weights in registers instead where
 //                 images are wide and pixels short (channel_held_emitter.cc). Tensors that exceed
 //                 what is left of L3 go row by row like that on every machine, and large outputs past
-//                 the caches. Where pixels share L1 sets, rolling tiles take two vectors of channels, a
+//                 the caches (some roll by whole lines). Kernels of one column follow the row of the
+//                 image. Where pixels share L1 sets, rolling tiles take two vectors of channels, a
 //                 whole line of each pixel; at the worst power-of-two distances pixels are staged
 //                 (tuning.h). Several outputs per input channel: inputs pass a permutation. Lanes behind
 //                 the last channel: NHWC computes the last full vector of channels once more.

@@ -43,6 +43,8 @@ inline constexpr double kPrefetchL2Share = 0.5;
 // stored past the caches. Zen 3 with a busy L3 of 32 MB, us before and after: 56@266 8496 and 3811, 128@147
 // 5829 and 2228, 64@147 2037 and 836, 728@37 (not past the caches) 2404 and 612. More than one row at a
 // time stores past the caches slowly: lines are written in more pieces than can be collected (128@147 5842).
+// Blocked layouts: NCHW8c 64@266 5620 and 2470, 1x9 64@202 2450 and 1310, 64@147 1460 and 740; NCHW16c 64@266 4520 and
+// 3180; but kernels of one column whose rows share their sets 3x1 64@256 3670 and 4730.
 inline constexpr double kLargeL3Share = 0.2, kStreamL3Share = 0.125;
 // KB beyond the next tile at which such images are prefetched, where the columns of a tile lie side by side: 1x7 64@202
 // 1254 us with 0, 953 with 4, 128@147 2155 and 1698, 64@147 and 256@74 the same; but 9x1 96@202, whose columns are rows
@@ -57,6 +59,20 @@ inline constexpr int64_t kFarStreamedBytes = 1024;
 // past the caches, 3000 staged, 1560 in pairs by 4 rows, 2460 by 10; 1024@56 6480 staged, 3880; stride 2 512@56 1340
 // with weights held, 360 in pairs by 6. But 1024@28 (6.4 MB) 529 staged, 550; 1024@20 250 and 280.
 inline constexpr int64_t kFarPairRows = 4;
+// Kernels of one column: the tiles of a call follow the row of the image, over as many columns as leave the rows of a
+// tile in this share of L2. Zen 3, us down the image (6 lines of each of 202 rows) and along it, medians of pairs in
+// one process: 9x1 96@202 1533 and 1212, 7x1 1553 and 1290, 7x1 32@202 408 and 309, 9x1 630 and 514 (a copy past the
+// caches 278), 3x1 64@256 4140 and 1810, 7x1 128@56x57 157 and 86; prefetching takes 5 % of that away again. Where
+// rows share their L1 sets, staged before: 3x1 64@112 481 and 234, 5x1 256@28 102 and 63. NCHW16c 9x1 96@202 2860 and
+// 1810, but NCHW8c, whose pixels are half a line, 3813 and 4792.
+inline constexpr double kSidewaysL2Share = 0.75;
+// Kernels of so many rows roll all the same where they take a whole line of each pixel, 8 rows at a time, while both
+// tensors are not much larger than what is left of L3 and rows do not share their L1 sets. Zen 3, us held and rolling:
+// 64@140 406 and 341, 192@85 524 and 414, 384@60 547 and 428, 160@90 426 and 360, 48@170 681 and 608, 96@120 640 and
+// 620, 256@74 620 and 490 (4 rows); but 96@147 (16.6 MB) 1074 and 1082, 48@224 1320 and 1520, 256@80 (rows a multiple
+// of kAliasBytes apart) 1000 and 1220; 2x2 64@147 466 and 590; stride 2 96@300 4870 and 5950.
+inline constexpr int64_t kStreamedRollingTaps = 3, kStreamedRollingRows = 8;
+inline constexpr double kStreamedRollingL3Share = 0.4;
 // Large tensors whose outputs stay in the caches roll, us held and rolling: 728@37 395 and 362, 36@200 4570 and 3340,
 // stride 2 144@112 471 and 291, 40@220 1045 and 746.
 

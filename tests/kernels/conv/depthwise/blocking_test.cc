@@ -157,6 +157,37 @@ TEST(DepthwiseBlocking, PrefetchReachesFurtherWhereColumnsLieSideBySide) {
   EXPECT_GT(along.ahead, 0);
 }
 
+TEST(DepthwiseBlocking, WholeLinesRollPastTheCaches) {
+  MachineModel machine;
+  machine.l3_bytes = 4 << 20;
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    const ChannelBlocking b = ChooseChannelBlocking(Layer(64, 1, 52, 3, Layout::kNhwc), isa, machine, 1);
+    EXPECT_TRUE(b.rolls && b.streams);
+    EXPECT_EQ(b.pairs, isa == Isa::kAvx2);
+    EXPECT_FALSE(ChooseChannelBlocking(Layer(64, 1, 48, 3, Layout::kNhwc), isa, machine, 1).rolls)
+        << "rows share their sets";
+    EXPECT_TRUE(ChooseChannelBlocking(Layer(64, 1, 72, 3, Layout::kNhwc), isa, machine, 1).holds) << "too large";
+    EXPECT_TRUE(ChooseChannelBlocking(Layer(64, 1, 52, 3, Layout::kNchw16c), isa, machine, 1).holds);
+  }
+}
+
+TEST(DepthwiseBlocking, KernelsOfOneColumnGoAlongTheRow) {
+  MachineModel machine;
+  const auto blocking = [&](int64_t width, Layout layout, int threads) {
+    ConvDesc desc;
+    desc.groups = desc.ic = desc.oc = 32, desc.in = {100, width}, desc.kernel = {7, 1}, desc.pad = {3, 0, 3, 0};
+    desc.src.layout = desc.dst.layout = layout;
+    return ChooseChannelBlocking(GeometryOf(*Validate(desc), true), Isa::kAvx2, machine, threads);
+  };
+  const ChannelBlocking b = blocking(101, Layout::kNhwc, 1);
+  EXPECT_TRUE(b.sideways);
+  EXPECT_GT(b.tile_rows, 10);
+  EXPECT_LE(blocking(101, Layout::kNhwc, 2).tile_rows, 51);
+  EXPECT_TRUE(blocking(101, Layout::kNchw16c, 1).sideways);
+  EXPECT_FALSE(blocking(101, Layout::kNchw8c, 1).sideways);
+  EXPECT_FALSE(blocking(3, Layout::kNhwc, 1).sideways) << "a small image";
+}
+
 TEST(DepthwiseBlocking, BlocksOfRollingRows) {
   const MachineModel machine;
   const auto rows = [&](int64_t channels, int64_t size, int64_t kernel, int64_t stride) {
