@@ -11,10 +11,10 @@
 //       * weights[g*OC/G+o][i][kh][kw]),  inputs outside the image count as zero and are never touched.
 // Output size: floor((in + pad - (dilation * (kernel - 1) + 1)) / stride) + 1 in each direction.
 //
-// The result has the same bits for any thread count and batch split, and, with the same directly summing algorithm(),
-// for any image size around the same window: every sum runs over blocks of input channels, kernel rows, kernel columns,
-// channels of the block, starts from zero, and the bias is added last. Algorithms that transform (see Accuracy) have
-// tiles, so that a window's bits also depend on where in the image it lies.
+// The result has the same bits for any thread count and batch split, and, with direct summation by the same algorithm()
+// or with Accuracy::kStrict, for any image size around the same window: every sum runs over blocks of input channels,
+// kernel rows, kernel columns, channels of the block, starts from zero, and the bias is added last. Algorithms that
+// transform (see Accuracy) have tiles, so that a window's bits also depend on where in the image it lies.
 #ifndef RAFTER_CONV_H_
 #define RAFTER_CONV_H_
 
@@ -57,10 +57,11 @@ struct ConvDesc {
   PostOps post_ops{};  // applied in the order given
 };
 
-// Which arithmetic an algorithm may use. kStrict: only direct summation. kDefault: also algorithms with a published
-// error bound (docs/accuracy.md): Winograd's, "winograd_f4", "winograd_f2", "winograd_f4x2", "winograd_f2x4", for
-// kernels of 3x3, 1x3 and 3x1 with stride 1. There NaN, infinity and values beyond about 1e36 reach all outputs of the
-// tiles (at most 4x4) whose inputs contain them, not only the outputs whose taps touch them.
+// Which arithmetic an algorithm may use. kStrict: only direct summation, in an order that layout, channels, kernel and
+// groups decide. kDefault: the image's size may decide about the order, too; and algorithms with a published error
+// bound (docs/accuracy.md): Winograd's, "winograd_f4", "winograd_f2", "winograd_f4x2", "winograd_f2x4", for kernels of
+// 3x3, 1x3 and 3x1 with stride 1. There NaN, infinity and values beyond about 1e36 reach all outputs of the tiles (at
+// most 4x4) whose inputs contain them, not only the outputs whose taps touch them.
 enum class Accuracy : uint8_t { kDefault, kStrict };
 
 // How the algorithm is chosen. kModel: by predicted times (and wisdom, see rafter/wisdom.h). kMeasure:

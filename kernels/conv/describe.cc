@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <set>
 #include <string>
 
 #include "kernels/cost/conv_cost.h"
@@ -59,6 +60,14 @@ std::string DescribeProblem(const ConvProblem& problem) {
   return text + "cost: " + Number(cost.flops_valid) + " FLOPs by valid taps (" +
          Number(cost.flops_nominal) + " nominal), " + Number(cost.bytes) + " bytes, " +
          Number(cost.intensity) + " FLOP/byte\n";
+}
+
+std::string DescribeKernels(std::span<const jit::KernelPtr> kernels) {
+  std::set<std::string> names;
+  for (const jit::KernelPtr& kernel : kernels) names.insert(kernel->name());
+  std::string text = "kernels: " + Text(static_cast<int64_t>(names.size())) + "\n";
+  for (const std::string& name : names) text += "kernel: " + name + "\n";
+  return text;
 }
 
 }  // namespace rafter

@@ -75,6 +75,9 @@ Status UnknownName(std::span<const ConvAlgorithm> table, std::string_view name) 
   return Status::InvalidArgument(std::move(message));
 }
 
+// Outputs per row and column of the image that settles the order of sums where the layer alone decides.
+constexpr int64_t kOrderImage = 28;
+
 // Candidates predicted to take more than this many times as long as the cheapest are not measured.
 constexpr double kNotWorthMeasuring = 10;
 
@@ -117,6 +120,7 @@ class Chooser {
   Status ByModel();
 
   void SettleOrder();
+  std::optional<ConvProblem> ProblemForOrder() const;
   const Consideration* BestOfOneImage() const;
   bool any_considered() const { return !decision_.considered.empty(); }
   bool decided() const { return decision_.plan != nullptr; }
@@ -216,8 +220,9 @@ Status Chooser::ByMeasurement() {
   return {};
 }
 
-// Which order of sums wins, asked about one image on one thread, so that batch and threads do not change results; the
-// others are left out. Nothing to do where all add in the same order.
+// Which order of sums wins, asked about one image on one thread, so that batch and threads do not change results (with
+// Accuracy::kStrict the size of the image neither); the others are left out. Nothing to do where all add in the same
+// order.
 void Chooser::SettleOrder() {
   if (forced_) return;
   bool any = false;
@@ -233,23 +238,40 @@ void Chooser::SettleOrder() {
   }
 }
 
-// The cheapest candidate for one image on one thread.
-const Consideration* Chooser::BestOfOneImage() const {
-  // What was asked already, in the simplest case.
-  const bool as_offered = problem_.desc.n == 1 && context_.threads == 1;
-  std::optional<ConvProblem> problem;
-  PlanContext context = context_;
-  if (!as_offered) {
-    problem = problem_;
-    problem->desc.n = 1;
-    context.threads = 1;
+// The problem whose answer settles the order: one image, of its own size, or of one for all where the layer alone may
+// decide. Empty: the problem itself.
+std::optional<ConvProblem> Chooser::ProblemForOrder() const {
+  if (context_.accuracy == Accuracy::kStrict) {
+    ConvDesc desc = problem_.desc;
+    desc.n = 1, desc.pad = {}, desc.src.strides.reset(), desc.dst.strides.reset();
+    for (PostOp& op : desc.post_ops) op.residual_strides.reset();
+    const auto inputs = [](int64_t kernel, int64_t stride, int64_t dilation) {
+      const double reach = static_cast<double>(kernel) * static_cast<double>(dilation) +
+                           static_cast<double>(kOrderImage) * static_cast<double>(stride);
+      return reach > 1e6 ? int64_t{0} : (kOrderImage - 1) * stride + (kernel - 1) * dilation + 1;
+    };
+    desc.in = {inputs(desc.kernel.h, desc.stride.h, desc.dilation.h),
+               inputs(desc.kernel.w, desc.stride.w, desc.dilation.w)};
+    Result<ConvProblem> problem = Validate(desc);
+    if (problem.ok()) return std::move(problem).value();
   }
+  if (problem_.desc.n == 1 && context_.threads == 1) return std::nullopt;
+  ConvProblem problem = problem_;
+  problem.desc.n = 1;
+  return problem;
+}
+
+// The cheapest candidate for that problem on one thread.
+const Consideration* Chooser::BestOfOneImage() const {
+  const std::optional<ConvProblem> problem = ProblemForOrder();
+  PlanContext context = context_;
+  context.threads = 1;
   const Consideration* best = nullptr;
   double best_us = 0;
   for (const Consideration& candidate : decision_.considered) {
     if (!Usable(candidate)) continue;
-    double us = candidate.offer.predicted_us;
-    if (!as_offered) {
+    double us = candidate.offer.predicted_us;  // asked already, in the simplest case
+    if (problem) {
       const Offer offer = candidate.algorithm->consider(*problem, context);
       if (!offer.refusal.empty()) continue;
       us = offer.predicted_us;

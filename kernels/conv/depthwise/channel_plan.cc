@@ -7,6 +7,7 @@
 #include "jit/isa.h"
 #include "kernels/conv/depthwise/channel_emitter.h"
 #include "kernels/conv/depthwise/tuning.h"
+#include "kernels/conv/describe.h"
 #include "kernels/sizes.h"
 
 namespace rafter::depthwise {
@@ -242,13 +243,7 @@ std::string ChannelPlan::Describe() const {
          " through " + std::to_string(b.staged_bytes) + " bytes");
   line("threads: " + std::to_string(b.unit_threads) + " over rows x " +
        std::to_string(b.strip_threads) + " over strips");
-  std::vector<std::string> names;
-  for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  line("kernels: " + std::to_string(names.size()));
-  for (const std::string& name : names) line("kernel: " + name);
-  return text;
+  return text + DescribeKernels(kernels_);
 }
 
 }  // namespace rafter::depthwise

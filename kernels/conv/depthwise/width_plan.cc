@@ -10,6 +10,7 @@
 #include "kernels/conv/depthwise/prediction.h"
 #include "kernels/conv/depthwise/tuning.h"
 #include "kernels/conv/depthwise/width_emitter.h"
+#include "kernels/conv/describe.h"
 #include "kernels/lane_masks.h"
 #include "kernels/sizes.h"
 
@@ -292,13 +293,7 @@ std::string WidthPlan::Describe() const {
   }
   line("channels per kernel call: " + std::to_string(blocking_.channels));
   line("threads: " + std::to_string(blocking_.threads) + " over images, channels and rows");
-  std::vector<std::string> names;
-  for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  line("kernels: " + std::to_string(names.size()));
-  for (const std::string& name : names) line("kernel: " + name);
-  return text;
+  return text + DescribeKernels(kernels_);
 }
 
 }  // namespace rafter::depthwise

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/conv/describe.h"
 #include "kernels/conv/gemm/emitter.h"
 #include "kernels/conv/gemm/gemm.h"
 #include "kernels/conv/gemm/gemm_plan.h"
@@ -177,12 +178,7 @@ std::string GemmPlan::Describe() const {
        std::to_string(b.channel_parts) + " parts of channels; " + std::to_string(b.pass) + " of " +
        std::to_string(weights_.sum_length()) + " k per pass; blocks of " + std::to_string(b.block_channels) +
        " output channels" + (b.staged ? "; staged" : ""));
-  std::vector<std::string> names;
-  for (const jit::KernelPtr& k : owned_kernels_) names.push_back(k->name());
-  std::sort(names.begin(), names.end());
-  line("kernels: " + std::to_string(names.size()));
-  for (const std::string& name : names) line("kernel: " + name);
-  return text;
+  return text + DescribeKernels(owned_kernels_);
 }
 
 namespace {

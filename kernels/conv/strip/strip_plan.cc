@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "jit/isa.h"
+#include "kernels/conv/describe.h"
 #include "kernels/conv/strip/emitter.h"
 #include "kernels/conv/strip/tuning.h"
 #include "kernels/cost/conv_cost.h"
@@ -338,13 +339,7 @@ std::string StripPlan::Describe() const {
        "parts of a step, added as a tree");
   line("threads: " + std::to_string(row_threads_) + " over rows x " + std::to_string(channel_threads_) +
        " over channels; parts per row: " + std::to_string(segments_));
-  std::vector<std::string> names;
-  for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  line("kernels: " + std::to_string(names.size()));
-  for (const std::string& name : names) line("kernel: " + name);
-  return text;
+  return text + DescribeKernels(kernels_);
 }
 
 }  // namespace rafter::strip

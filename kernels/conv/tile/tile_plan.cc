@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "jit/isa.h"
+#include "kernels/conv/describe.h"
 #include "kernels/conv/tile/emitter.h"
 #include "kernels/conv/tile/tuning.h"
 #include "kernels/sizes.h"
@@ -274,12 +275,7 @@ std::string TilePlan::Describe() const {
                       : std::to_string(s.in_rows) + " rows of " + std::to_string(s.groups) + " groups at a time") +
          ", " + std::to_string(stage_floats_ * kFloat) + " bytes");
   }
-  std::vector<std::string> names;
-  for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
-  std::sort(names.begin(), names.end());
-  line("kernels: " + std::to_string(names.size()));
-  for (const std::string& name : names) line("kernel: " + name);
-  return text;
+  return text + DescribeKernels(kernels_);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "jit/isa.h"
+#include "kernels/conv/describe.h"
 #include "kernels/conv/widthwise/emitter.h"
 #include "kernels/conv/widthwise/tuning.h"
 #include "kernels/conv/widthwise/width_plan.h"
@@ -180,13 +181,7 @@ std::string WidthPlan::Describe() const {
        std::to_string(b.segments) + " segments x " + std::to_string(b.channel_parts) +
        " parts of channels; " + std::to_string(b.channels_per_pass) + " input channels per pass" +
        (b.over_channels ? "; calls over channels" : ""));
-  std::vector<std::string> names;
-  for (const jit::KernelPtr& k : owned_kernels_) names.push_back(k->name());
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  line("kernels: " + std::to_string(names.size()));
-  for (const std::string& name : names) line("kernel: " + name);
-  return text;
+  return text + DescribeKernels(owned_kernels_);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "kernels/conv/describe.h"
 #include "kernels/conv/winograd/emitter.h"
 #include "kernels/conv/winograd/tuning.h"
 #include "kernels/conv/winograd/winograd.h"
@@ -245,13 +246,7 @@ std::string WinogradPlan::Describe() const {
        number(static_cast<int64_t>(own.load_bytes + own.store_bytes)) + " bytes with transformed weights, and " +
        number(static_cast<int64_t>(own.intermediate_bytes)) + " bytes of intermediates in blocks of " +
        number(static_cast<int64_t>(own.block_bytes)));
-  std::vector<std::string> names;
-  for (const jit::KernelPtr& k : kernels_) names.push_back(k->name());
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  line("kernels: " + std::to_string(names.size()));
-  for (const std::string& name : names) line("kernel: " + name);
-  return text;
+  return text + DescribeKernels(kernels_);
 }
 
 namespace {
