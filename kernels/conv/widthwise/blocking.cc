@@ -217,15 +217,16 @@ double Chooser::ColumnCycles(const Blocking& b, int vecs, int ocs) const {
 }
 
 // Calls per tile of channels and pass: a call runs neighbours along the row, of tiles at its ends one; or, where tiles
-// lie below each other, those that see all kernel rows together, the others one by one.
+// lie below each other, those that see all kernel rows together, those that see none, the others one by one.
 double Chooser::CallsPerTile(const Blocking& b) const {
   constexpr int64_t kKinds = 3;  // left end, interior, right end
   const int64_t tiles = CeilDiv(g_.out.w, b.max_vecs * isa_.vec_lanes());
   const int64_t rows = CeilDiv(g_.out.h, MaxRows(g_, isa_, b.max_vecs, static_cast<int>(cut_.size)));
   if (rows == 1 || b.across) return static_cast<double>(rows * b.segments * std::min(b.segment_tiles, kKinds));
   const int64_t last = (g_.out.h - 1) * g_.stride.h + (g_.kernel.h - 1) * g_.dilation.h - g_.pad_top;
-  const int64_t below = std::max<int64_t>(0, CeilDiv(last - g_.in.h + 1, g_.stride.h));
-  const int64_t cut_rows = std::min(rows, CeilDiv(g_.pad_top, g_.stride.h) + below);
+  const int64_t below = std::max<int64_t>(0, last - g_.in.h + 1), reach = (g_.kernel.h - 1) * g_.dilation.h;
+  const auto cut = [&](int64_t pad) { return CeilDiv(std::min(pad, reach), g_.stride.h) + (pad > reach ? 1 : 0); };
+  const int64_t cut_rows = std::min(rows, cut(g_.pad_top) + cut(below));
   return static_cast<double>(tiles * (b.strips + cut_rows));
 }
 

@@ -77,6 +77,8 @@ class WidthDriver {
   RowRun NextRun(int64_t y, int64_t end) const;
   // Of tiles of `rows` output rows from y on: how many see all their input rows.
   int64_t FullRuns(int64_t y, int64_t end, int rows) const;
+  // … and how many see none.
+  int64_t EmptyRuns(int64_t y, int64_t end, int rows) const;
 
   // Strides of the inputs that kernels read, in floats.
   int64_t src_channel() const { return b_.staged ? plan_.stage_.channel_floats() : g_.src.c; }
@@ -216,6 +218,14 @@ int64_t WidthDriver::FullRuns(int64_t y, int64_t end, int rows) const {
   return std::min((end - y) / rows, (room / g_.stride.h - y) / rows + 1);
 }
 
+int64_t WidthDriver::EmptyRuns(int64_t y, int64_t end, int rows) const {
+  int64_t count = 0;
+  for (; y + rows <= end; y += rows, ++count) {
+    if (const TapRange taps = InputRows(y, rows); taps.begin < taps.end) break;
+  }
+  return count;
+}
+
 void WidthDriver::RunColumn(size_t index, Range tiles, Range rows) {
   const Column& column = rows_.cut.columns[index];
   kernels_ = &rows_.kernels[index][narrow_];
@@ -255,7 +265,13 @@ RowRun WidthDriver::NextRun(int64_t y, int64_t end) const {
     run.rows = 1;
     run.taps = InputRows(y, 1);
   }
-  run.count = b_.across ? 1 : std::max<int64_t>(1, FullRuns(y, end, run.rows));
+  if (b_.across) {
+    run.count = 1;
+  } else if (run.taps.begin >= run.taps.end) {
+    run.count = 1 + EmptyRuns(y + run.rows, end, run.rows);
+  } else {
+    run.count = std::max<int64_t>(1, FullRuns(y, end, run.rows));
+  }
   return run;
 }
 

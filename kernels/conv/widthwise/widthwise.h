@@ -17,6 +17,9 @@
 // copied first (stage.h): that sorts them once for all output channels, keeps planes of channels from
 // sharing their sets of L1, and puts zeros beside the rows, so that no tile needs masks.
 //
+// A kernel call runs tiles beside or below each other. Where rows are short or images small, it runs the same tile for
+// one tile of channels, or one group, after the other, each with its own weights.
+//
 // Order of each sum: as ADR 3 says: blocks of input channels, kernel rows, kernel columns, channels
 // of the block.
 //
