@@ -97,6 +97,29 @@ TEST(DepthwiseNchw, KernelsOfOneRowOrColumn) {
   });
 }
 
+// Kernels of one long row, whose inputs are shifted: every width of the last taps and tail of the row, with guard pages
+// right behind the last input.
+TEST(DepthwiseNchw, LongRowsOfTaps) {
+  ForEachIsa([](Isa) {
+    Random random(5);
+    uint64_t seed = 0;
+    for (int64_t taps = 7; taps <= 13; ++taps) {
+      for (const int64_t rows : {1, 3}) {  // of the kernel; a stride of as many uses each input row once
+        for (int64_t width = taps; width <= 90; width += random.Between(1, 3)) {
+          ConvDesc desc = Layer(random.Between(1, 5), {random.Between(rows, 9), width}, {rows, taps}, 1, Same({0, taps}));
+          desc.stride.h = rows;
+          if (random.Between(0, 2) == 0) desc.pad = {0, random.Between(0, 2), 0, 0};
+          if (random.Between(0, 3) == 0) desc.pad.bottom = random.Between(0, 4);
+          if (random.Between(0, 2) == 0) desc.post_ops.push_back(RandomPostOp(random, desc.oc, true));
+          if (random.Between(0, 2) == 0) AddSlices(random, desc);
+          const DataKind data = random.Between(0, 1) == 0 ? DataKind::kInteger : DataKind::kSpecials;
+          ASSERT_TRUE(Check(desc, data, ++seed)) << width << ", " << rows << "x" << taps;
+        }
+      }
+    }
+  });
+}
+
 // Rows of outputs without any input, strides beyond the kernel, kernels of more rows than fit in registers: bands.
 TEST(DepthwiseNchw, Bands) {
   ForEachIsa([](Isa) {

@@ -134,6 +134,11 @@ inline constexpr int64_t kMaxWidthTaps = 13;
 // and 7x1 32@202, whose rows they leave after half a line, 790 and 740.
 inline constexpr int64_t kMaxBandRows = 31;
 inline constexpr int kBandRowsAhead = 8;
+// Kernel columns from which inputs are shifted where an input row reaches one output row. Zen 3, us with a load per tap
+// and shifted: 1x13 8@60x100 28.5 and 24.4, 1x11 23.3 and 21.5, 1x9 16@202 270 and 260, 64@201x202 in bands 1700 and
+// 1460, but 1x7 16@202 212 and 222,
+// and tiles of 3 vectors, which reload their weights often, 1x9 40@20x26 13.3 and 14.8.
+inline constexpr int kLeastShiftedTaps = 8, kLeastShiftedVecs = 4;
 // Output rows in flight up to which neighbouring taps of stride 2 share their loads. Zen 3, us without and with:
 // 3x3 144@56 108 and 85, 256@28 54 and 43, 2x2 128@56 63 and 50, 5x5 72@56 127 and 111.
 inline constexpr int kMostPairedRows = 3;
@@ -142,6 +147,7 @@ inline constexpr double kWidthL1Share = 0.75;
 // Planes whose code has no loops: so few rows, tiles of so few columns. Zen 3, us with loops and without: 960@7 36 and
 // 26, 130@10 7.8 and 6.3, 14x14 with stride 2 36 and 28, but 200@14 15.6 and 15.5. The same where
 // dilation leaves few rows: 256@33 with dilation 12 340 and 131.
+// More sums in flight do not help: two parts of the plane at once, by the same weights, 512@14 28.9 and 36.
 inline constexpr int64_t kMaxPlaneRows = 16, kMaxPlaneColumns = 16;
 // Products that the code of the width kernel may have room for, counted generously (width_registers.cc).
 inline constexpr int kMostWidthProducts = 15000;
@@ -157,8 +163,9 @@ inline constexpr int kPlanePrefetchBytes = 384;
 inline constexpr int64_t kWidthBlockBytes = 16 << 10, kTallRows = 7;
 // Outputs larger than this share of L3 do. Zen 3, 32 MB of L3 that other guests use as well, us in place and streamed:
 // 128@147 2700 to 3400 and 2000 to 2400, 1x7 64@202 2500 and 1850, 64@147 (5.5 MB) 524 to 890 and 557 to 780, 96@112
-// (4.8 MB) 386 to 617 and 436 to 612.
-inline constexpr double kWidthStreamL3Share = 0.16;
+// (4.8 MB) 386 to 617 and 436 to 612, 7x1 32@202 (5.2 MB) 597 to 886 and 553 to 730, 728@37 (4 MB) 322 to 376 and 337
+// to 438. (To copy a block's lines while the next one is computed, in the kernels, was slower: 64@147 610 and 700.)
+inline constexpr double kWidthStreamL3Share = 0.15;
 // Rows that it prefetches ahead: 1, 2, 4 or 8. Zen 3, us with 4 and 8: 56@266 5256 and 4761, 64@147 512 and 484,
 // 144@56 129 and 126.
 inline constexpr int kRowsAhead = 8;

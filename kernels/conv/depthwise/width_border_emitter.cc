@@ -84,6 +84,11 @@ void WidthEmitter::EmitTaps(const std::vector<RowUse>& uses) {
 void WidthEmitter::EmitTapsOnce(const std::vector<RowUse>& uses, bool careful) {
   const bool dilated = spec_.has(WidthSpec::kDilated);
   const auto inside = [&](int tap) { return (careful || AlwaysCareful()) && IsMasked(tap); };
+  const bool masked = (spec_.first_taps | spec_.last_taps) != 0;
+  if (registers_.shifts && !(masked && (careful || AlwaysCareful()))) {
+    for (int tap = 0; tap < spec_.kw; tap += kTapsPerShift) AddShiftedTaps(tap, uses[0]);
+    return;
+  }
   if (dilated) a_.mov(tap_, row_);
   for (int tap = 0; tap < spec_.kw; ++tap) {
     // Of an odd number the first one stays alone: it is the one that most often is masked.

@@ -80,6 +80,8 @@ class WidthEmitter {
   void AddProductOfMemory(const RowUse& use, int tap, int vec, const jit::Xmm& weight);
   void AddProducts(const jit::Xmm& x, int tap, int vec, int first_weight, const std::vector<RowUse>& uses);
   void AddTap(int tap, const std::vector<RowUse>& uses);
+  void AddShiftedTaps(int first_tap, const RowUse& use);
+  void AddShiftedTapsOf(int vec, int first_tap, const RowUse& use);
   void AddTapPair(int tap, const std::vector<RowUse>& uses);
 
   // Taps over the border (width_border_emitter.cc).

@@ -63,6 +63,20 @@ WidthRegisters OneByOne(int registers, const WidthTile& tile) {
   return r;
 }
 
+// With the shifts, which bind about as much.
+double ShiftedLoads(const WidthTile& tile) { return 0.75 * tile.vecs * tile.kw; }
+
+// Where an input row reaches one output row only: with a load for every FMA, many across two lines, loads would bind.
+WidthRegisters Shifts(int registers, const WidthTile& tile) {
+  WidthRegisters r;
+  r.shifts = true;
+  r.weights = kTapsPerShift, r.inputs = 3;
+  const bool one_row = (tile.kh == 1 || tile.rows == 1) && tile.vecs >= kLeastShiftedVecs;
+  r.fits = one_row && !tile.every_other && !tile.dilated && tile.kw >= kLeastShiftedTaps && Fits(registers, tile, r.total());
+  r.loads = ShiftedLoads(tile) + tile.kw;
+  return r;
+}
+
 }  // namespace
 
 WidthTile ShapeOf(const WidthSpec& spec) {
@@ -70,7 +84,8 @@ WidthTile ShapeOf(const WidthSpec& spec) {
 }
 
 WidthRegisters ChooseWidthRegisters(int registers, const WidthTile& tile) {
-  const WidthRegisters all = HoldAll(registers, tile);
+  const WidthRegisters shifts = Shifts(registers, tile), all = HoldAll(registers, tile);
+  if (shifts.fits) return shifts;
   if (all.fits) return all;
   const WidthRegisters of_tap = WeightsOfTap(registers, tile), single = OneByOne(registers, tile);
   if (!single.fits) return of_tap;
@@ -83,7 +98,8 @@ int MaxWidthVecs(int registers, WidthTile tile) {
   if (code < 1) return 0;
   for (tile.vecs = std::min(code, kMostVecs); tile.vecs > 1; --tile.vecs) {
     // With stride 2 weights that come one by one would come again for every vector.
-    if (WeightsOfTap(registers, tile).fits || (!tile.every_other && OneByOne(registers, tile).fits)) break;
+    const bool one_row = Shifts(registers, tile).fits;
+    if (one_row || WeightsOfTap(registers, tile).fits || (!tile.every_other && OneByOne(registers, tile).fits)) break;
   }
   return ChooseWidthRegisters(registers, tile).fits ? tile.vecs : 0;
 }
@@ -92,9 +108,10 @@ double BandTileInstructions(int registers, const WidthTile& tile, int row_stride
   const WidthRegisters r = ChooseWidthRegisters(registers, tile);
   const int input_rows = (tile.rows - 1) * row_stride + tile.kh, outputs = tile.rows * tile.vecs;
   const double products = static_cast<double>(outputs * tile.kh * tile.kw);
-  const double inputs = static_cast<double>(input_rows * InputLoads(tile, r.pairs) * (tile.every_other ? 2 : 1));
+  const double loads = r.shifts ? ShiftedLoads(tile) : InputLoads(tile, r.pairs);  // of inputs, of a row
+  const double inputs = input_rows * loads * (tile.every_other ? 2 : 1);
   // Weights that are not held come for each product of a row, where they do not once for all its vectors.
-  const double of_row = r.loads - InputLoads(tile, r.pairs);
+  const double of_row = r.loads - loads;
   const double weights = of_row / (tile.kw * tile.rows) * (tile.rows * tile.kh * tile.kw);
   return products + inputs + weights + kBandOutput * outputs + kBandRow * input_rows + kBandTile;
 }

@@ -20,6 +20,7 @@ WidthTile ShapeOf(const WidthSpec& spec);
 // tap are at hand and weights come one by one, but for the first ones, which stay where registers are left.
 struct WidthRegisters {
   bool fits = false;
+  bool shifts = false;  // inputs between two loads four taps apart are shifted (width_tap_emitter.cc)
   bool pairs = false;  // stride 2: neighbouring taps take the even and the odd lanes of the same loads
   int held = 0, weights = 0, inputs = 1;
 

@@ -36,6 +36,8 @@ namespace rafter::depthwise {
 
 // Most taps of a kernel all of whose weights stay in registers.
 inline constexpr int kMaxHeldWidthTaps = 9;
+// Taps whose inputs come of two loads, by shifts within quarters of a register.
+inline constexpr int kTapsPerShift = 4;
 
 // A run of equal tiles of a band: what differs between runs, as in WidthSpec.
 struct WidthRunSpec {

@@ -1,5 +1,7 @@
 // kernels/conv/depthwise/width_tap_emitter.cc: the products of the width kernel, tap by tap, and which inputs and
 // weights are at hand when.
+#include <algorithm>
+
 #include "kernels/conv/depthwise/channel_spec.h"
 #include "kernels/conv/depthwise/width_emitter.h"
 #include "kernels/sizes.h"
@@ -86,6 +88,42 @@ void WidthEmitter::AddTap(int tap, const std::vector<RowUse>& uses) {
     }
     LoadInputs(input(0), tap, vec);
     AddProducts(input(0), tap, vec, 0, uses);
+  }
+}
+
+// kTapsPerShift taps from this one on, or the last ones. Their inputs lie between those of two loads four taps apart, of
+// which a shift within quarters (two per cycle) takes as many lanes as wanted: fewer loads, which cost more where they
+// cross lines.
+void WidthEmitter::AddShiftedTaps(int first_tap, const RowUse& use) {
+  const int taps = std::min(kTapsPerShift, spec_.kw - first_tap);
+  for (int i = 0; i < taps; ++i) a_.vbroadcastss(temp(i), WeightAt(use, first_tap + i));
+  for (int vec = 0; vec < spec_.vecs; ++vec) AddShiftedTapsOf(vec, first_tap, use);
+}
+
+void WidthEmitter::AddShiftedTapsOf(int vec, int first_tap, const RowUse& use) {
+  const int taps = std::min(kTapsPerShift, spec_.kw - first_tap), last_tap = spec_.kw - 1;
+  // Nothing behind the last tap may be loaded.
+  const int low = std::min(first_tap, last_tap - kTapsPerShift), high = low + kTapsPerShift;
+  bool masked = false;
+  for (const int tap : {low, first_tap, high, first_tap + taps - 1}) masked = masked || spec_.is_masked(tap, vec);
+  const bool alone = taps < 3 && low != first_tap;  // no fewer loads by shifts
+  if (!masked && !alone) {
+    LoadInputs(input(0), low, vec);
+    LoadInputs(input(1), high, vec);
+  }
+  for (int tap = first_tap; tap < first_tap + taps; ++tap) {
+    const Xmm weight = temp(tap - first_tap);
+    if (masked) {
+      LoadInputs(input(2), tap, vec);
+      AddProduct(use, tap, vec, input(2), weight);
+    } else if (alone) {
+      AddProductOfMemory(use, tap, vec, weight);
+    } else if (tap == low || tap == high) {
+      AddProduct(use, tap, vec, input(tap == high), weight);
+    } else {
+      a_.vpalignr(input(2), input(1), input(0), static_cast<uint8_t>((tap - low) * kFloat));
+      AddProduct(use, tap, vec, input(2), weight);
+    }
   }
 }
 
