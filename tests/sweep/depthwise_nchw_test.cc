@@ -106,7 +106,8 @@ TEST(DepthwiseNchw, LongRowsOfTaps) {
     for (int64_t taps = 7; taps <= 13; ++taps) {
       for (const int64_t rows : {1, 3}) {  // of the kernel; a stride of as many uses each input row once
         for (int64_t width = taps; width <= 90; width += random.Between(1, 3)) {
-          ConvDesc desc = Layer(random.Between(1, 5), {random.Between(rows, 9), width}, {rows, taps}, 1, Same({0, taps}));
+          const Size2 in = {random.Between(rows, 9), width};
+          ConvDesc desc = Layer(random.Between(1, 5), in, {rows, taps}, 1, Same({0, taps}));
           desc.stride.h = rows;
           if (random.Between(0, 2) == 0) desc.pad = {0, random.Between(0, 2), 0, 0};
           if (random.Between(0, 3) == 0) desc.pad.bottom = random.Between(0, 4);

@@ -72,7 +72,8 @@ WidthRegisters Shifts(int registers, const WidthTile& tile) {
   r.shifts = true;
   r.weights = kTapsPerShift, r.inputs = 3;
   const bool one_row = (tile.kh == 1 || tile.rows == 1) && tile.vecs >= kLeastShiftedVecs;
-  r.fits = one_row && !tile.every_other && !tile.dilated && tile.kw >= kLeastShiftedTaps && Fits(registers, tile, r.total());
+  const bool dense = !tile.every_other && !tile.dilated;
+  r.fits = one_row && dense && tile.kw >= kLeastShiftedTaps && Fits(registers, tile, r.total());
   r.loads = ShiftedLoads(tile) + tile.kw;
   return r;
 }

@@ -91,9 +91,9 @@ void WidthEmitter::AddTap(int tap, const std::vector<RowUse>& uses) {
   }
 }
 
-// kTapsPerShift taps from this one on, or the last ones. Their inputs lie between those of two loads four taps apart, of
-// which a shift within quarters (two per cycle) takes as many lanes as wanted: fewer loads, which cost more where they
-// cross lines.
+// kTapsPerShift taps from this one on, or the last ones. Their inputs lie between those of two loads four taps apart,
+// of which a shift within quarters (two per cycle) takes as many lanes as wanted: fewer loads, which cost more where
+// they cross lines.
 void WidthEmitter::AddShiftedTaps(int first_tap, const RowUse& use) {
   const int taps = std::min(kTapsPerShift, spec_.kw - first_tap);
   for (int i = 0; i < taps; ++i) a_.vbroadcastss(temp(i), WeightAt(use, first_tap + i));
