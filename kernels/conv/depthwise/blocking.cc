@@ -175,7 +175,10 @@ bool Pairs(const Geometry& g, const jit::IsaInfo& info, const MachineModel& mach
 
 // Whether inputs and outputs go through a small buffer in which pixels lie a line further apart.
 bool Stages(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
-  return g.transposes || (CanStage(g) && !Pairs(g, info, machine));
+  if (g.transposes) return true;
+  // Half as far apart, pixels of large tensors stay where they are unless rows share their sets as well.
+  const bool near = g.src.column * kFloat % kStagedBytes != 0 && IsLarge(g, machine) && !RowsAlias(g);
+  return CanStage(g) && !Pairs(g, info, machine) && !near;
 }
 
 // Whether 8 neighbouring outputs always look at four neighbouring inputs that can be loaded at once.
@@ -319,6 +322,7 @@ void GoSideways(const Geometry& g, int lanes, const MachineModel& machine, int t
   const bool inside = first >= 0 && last < g.rows.in();
   if (!ColumnsAreRows(g) || !HasWholeLines(g) || b.stages || g.kw > kMaxTaps || !inside) return;
   if (g.image_bytes <= kPrefetchL2Share * l2) return;
+  if (!IsDense(g) && ColumnBytes(g) % kAliasBytes == 0 && !IsLarge(g, machine)) return;
   const int64_t window = (LimitColumns(g.columns, b.columns[1]) - 1) * g.columns.step() + g.kw;
   const int64_t channels = IsDense(g) ? g.ic : lanes, rows = g.rows.out();
   const auto most = static_cast<int64_t>(kSidewaysL2Share * l2) / (window * channels * g.rows.stride() * kFloat);

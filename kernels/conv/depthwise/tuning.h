@@ -64,7 +64,8 @@ inline constexpr int64_t kFarPairRows = 4;
 // one process: 9x1 96@202 1533 and 1212, 7x1 1553 and 1290, 7x1 32@202 408 and 309, 9x1 630 and 514 (a copy past the
 // caches 278), 3x1 64@256 4140 and 1810, 7x1 128@56x57 157 and 86; prefetching takes 5 % of that away again. Where
 // rows share their L1 sets, staged before: 3x1 64@112 481 and 234, 5x1 256@28 102 and 63. NCHW16c 9x1 96@202 2860 and
-// 1810, but NCHW8c, whose pixels are half a line, 3813 and 4792.
+// 1810, but NCHW8c, whose pixels are half a line, 3813 and 4792. NCHW16c whose rows share their sets: 5x1 128@48x64
+// 212 and 254.
 inline constexpr double kSidewaysL2Share = 0.75;
 // Kernels of so many rows roll all the same where they take a whole line of each pixel, 8 rows at a time, while both
 // tensors are not much larger than what is left of L3 and rows do not share their L1 sets. Zen 3, us held and rolling:
@@ -105,7 +106,7 @@ inline constexpr int64_t kLinesPerSet = 6;
 // Pixels at a multiple of so many bytes (half as many from kManyTaps taps on) are staged, so many
 // channels at a time, one line more apart. Zen 3, AVX2, us in place and staged: 1024@7 58 and 25,
 // 512@14 98 and 43, 7x7 512@14 190 and 118; at half the distance 7x7 256@28 362 and 308, but 3x3
-// 256@28 85 and 103.
+// 256@28 85 and 103, and large tensors 5x5 256@74 2310 and 3160.
 inline constexpr int64_t kStagedBytes = 2048, kManyTaps = 25;
 inline constexpr int64_t kStagedChannels = 64, kStagedPixel = kStagedChannels + 16;
 
