@@ -126,7 +126,8 @@ TEST(DepthwiseNchw, Bands) {
   ForEachIsa([](Isa) {
     Random random(23);
     uint64_t seed = 0;
-    for (const Size2 kernel : {Size2{13, 1}, Size2{1, 7}, Size2{3, 3}, Size2{4, 4}, Size2{2, 1}, Size2{12, 2}}) {
+    for (const Size2 kernel : {Size2{13, 1}, Size2{29, 1}, Size2{1, 7}, Size2{3, 3}, Size2{4, 4}, Size2{2, 1},
+                               Size2{12, 2}}) {
       for (const int64_t stride : {1, 2, 5}) {
         for (int64_t width = 6; width <= 70; width += random.Between(1, 5)) {
           const int64_t height = random.Between(1, 40), dilation = random.Between(0, 3) == 0 ? 3 : 1;

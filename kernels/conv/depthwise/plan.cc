@@ -33,6 +33,7 @@ Offer ConsiderWidth(const ConvProblem& problem, const PlanContext& context) {
 // one vector wide.
 bool IsNarrow(const ConvProblem& problem, Isa isa) {
   const ConvDesc& d = problem.desc;
+  if (d.kernel.w == 1) return false;  // 29x1 36@128x64 1046 us transposed, 274 in bands
   if (d.kernel.h * d.kernel.w < kManyTaps || d.kernel.h < kNarrowRows || d.stride.w > 2) return false;
   const int64_t columns = d.stride.w == 2 ? 2 * kNarrowColumns : kNarrowColumns;
   return problem.ow <= columns || WidthVecs(problem, isa) < 2;
