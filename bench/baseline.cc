@@ -1,6 +1,8 @@
 // bench/baseline.cc: the list of libraries to compare with.
 #include "bench/baseline.h"
 
+#include <algorithm>
+
 #include "bench/baseline_onednn.h"
 #include "bench/baseline_self.h"
 
@@ -25,11 +27,21 @@ std::vector<std::string> AvailableBaselines() {
   return names;
 }
 
+std::string AllowedBaselines() {
+  std::string allowed;
+  for (const std::string& name : AvailableBaselines()) allowed += name + ", ";
+  return allowed + "self:FACTOR with a factor from 1 to 100; two algorithms of rafter are two runs for rafter compare";
+}
+
+bool IsBaseline(std::string_view name) {
+  const std::vector<std::string> available = AvailableBaselines();
+  return SelfSlowdown(name) || std::find(available.begin(), available.end(), name) != available.end();
+}
+
 Result<std::unique_ptr<Baseline>> MakeBaseline(std::string_view name, Isa isa) {
   if (name == "onednn") return MakeOneDnnBaseline(isa);
   if (const std::optional<double> slowdown = SelfSlowdown(name)) return MakeSelfBaseline(*slowdown);
-  return Status::InvalidArgument("baseline: '" + std::string(name) +
-                                 "' is unknown; allowed: onednn, self, self:FACTOR with a factor of 1 to 100");
+  return Status::InvalidArgument("baseline: '" + std::string(name) + "' is unknown; allowed: " + AllowedBaselines());
 }
 
 }  // namespace rafter::bench

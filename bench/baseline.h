@@ -86,6 +86,9 @@ class Baseline {
 
 // The names that MakeBaseline knows and that are built into this program.
 std::vector<std::string> AvailableBaselines();
+// Whether MakeBaseline takes it here, and what it takes, for messages.
+bool IsBaseline(std::string_view name);
+std::string AllowedBaselines();
 
 // `isa` caps what the other library may use; it must be made before that library is used for
 // anything else, and only one cap per process works. kInvalidArgument: unknown name. kUnsupported:

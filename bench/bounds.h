@@ -17,6 +17,8 @@ struct BoundResult {
   std::string
       binding;  // the roof that sets it: "compute", "L1", "L2", "L3", "DRAM"; empty = unknown
   double compute_us = 0, memory_us = 0;  // the bound is the larger one
+  // Which level holds the bytes, whatever binds: "L1", "L2", "L3", "DRAM"; empty = unknown.
+  std::string data_level{};
   double peak_gflops = 0;  // that the bound was computed with
   // The probes beside the case cannot be right, since the case beat them or they fell far short: the day's peak was
   // used instead.

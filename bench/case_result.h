@@ -30,6 +30,9 @@ struct Loss {
   std::string why;  // with the numbers of the case: "oc 60 fills 7.5 of 8 vectors"
 };
 
+// The loss that is nobody's fault here: what other programs took of the cores meanwhile.
+inline constexpr const char* kSharedCore = "shared core";
+
 // The error of a case that was not finished because the user ended the run.
 inline constexpr const char* kInterrupted = "interrupted";
 

@@ -25,6 +25,23 @@ namespace {
 
 constexpr double kConvCreationBudgetUs = 200e3;
 
+ConvOptions OptionsOf(const CaseOptions& options) {
+  ConvOptions conv_options;
+  conv_options.threads = options.threads;
+  conv_options.accuracy = options.accuracy;
+  conv_options.algorithm = options.algorithm;
+  conv_options.plan = options.planning;
+  return conv_options;
+}
+
+// Roughly, on this kind of machine.
+double LeastUs(double flops, double bytes, int threads) {
+  const MachineModel& machine = CurrentMachineModel();
+  const double peak = machine.PeakFlopsPerUs(EffectiveIsa()) * threads;
+  const double dram = machine.dram_bytes_per_cycle * machine.clock_ghz * 1e3;
+  return std::max(flops / std::max(peak, 1.0), bytes / dram);
+}
+
 class Measurement {
  public:
   Measurement(const CaseOptions& options, Bounds* bounds, Baseline* baseline,
@@ -82,11 +99,7 @@ class Measurement {
   // Plans are made with an empty code cache each time: a plan keeps its kernels alive, so it goes
   // first.
   Status Create() {
-    ConvOptions conv_options;
-    conv_options.threads = options_.threads;
-    conv_options.accuracy = options_.accuracy;
-    conv_options.algorithm = options_.algorithm;
-    conv_options.plan = options_.planning;
+    const ConvOptions conv_options = OptionsOf(options_);
     std::vector<double> times_us;
     double total_us = 0;
     for (int i = 0; i < std::max(options_.creations, 1) && total_us < kConvCreationBudgetUs; ++i) {
@@ -275,11 +288,24 @@ double CaseRunner::CallUs(const SuiteCase& suite_case) const noexcept {
   if (!suite_case.status.ok() || suite_case.op) return 0;
   try {
     const Result<ConvCost> cost = CostOf(suite_case.descriptor.desc);
-    if (!cost.ok()) return 0;
-    const MachineModel& machine = CurrentMachineModel();
-    const double peak = machine.PeakFlopsPerUs(EffectiveIsa()) * options_.threads;
-    const double dram = machine.dram_bytes_per_cycle * machine.clock_ghz * 1e3;
-    return std::max(cost->flops_valid / std::max(peak, 1.0), cost->bytes / dram);
+    return cost.ok() ? LeastUs(cost->flops_valid, cost->bytes, options_.threads) : 0;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+double CaseRunner::PlannedCallUs(const SuiteCase& suite_case) const noexcept {
+  const double direct_us = CallUs(suite_case);
+  if (!(direct_us > 0)) return direct_us;
+  try {
+    ConvDesc desc = suite_case.descriptor.desc;
+    desc.src.layout = desc.dst.layout = options_.layout;
+    ConvOptions options = OptionsOf(options_);
+    options.plan = Planning::kModel;  // nothing runs here
+    const Result<Conv> conv = Conv::Create(desc, options);
+    if (!conv.ok()) return 0;
+    const AlgorithmWork own = conv->work();
+    return own.transforms ? LeastUs(own.flops, own.load_bytes + own.store_bytes, options_.threads) : direct_us;
   } catch (const std::exception&) {
     return 0;
   }

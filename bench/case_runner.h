@@ -51,6 +51,9 @@ class CaseRunner {
   // Least time of one call, from FLOPs and bytes; 0 where it is not known (operators, malformed cases).
   double CallUs(const SuiteCase& suite_case) const noexcept;
 
+  // The same by the FLOPs of the algorithm that would run, for which a plan is made: Winograd's calls are shorter.
+  double PlannedCallUs(const SuiteCase& suite_case) const noexcept;
+
   // Time that Run will need, for an ETA: grows with the predicted time of the case.
   double EstimateUs(const SuiteCase& suite_case) const noexcept;
 

@@ -32,21 +32,12 @@ std::string OthersOf(const CaseResult& result, const std::string& axis, bool zip
   return text;
 }
 
-// In a zip every case has its own values, and so no two cases share all other ones: then only the first axis is
-// followed.
-bool IsZipped(std::span<const CaseResult> cases) {
-  const auto first = std::find_if(cases.begin(), cases.end(), [](const CaseResult& c) { return c.sweep.size() > 1; });
-  if (first == cases.end()) return false;
-  for (const auto& [axis, value] : first->sweep) {
-    std::map<std::string, int> sizes;
-    for (const CaseResult& result : cases) {
-      if (!result.sweep.empty() && ++sizes[OthersOf(result, axis, false)] > 1) return false;
-    }
-  }
-  return true;
+// The time that others took of the core is no property of the layer.
+double TimePerFlop(const CaseResult& result) {
+  double us = result.time.median;
+  for (const Loss& loss : result.losses) us -= loss.name == kSharedCore ? loss.us : 0;
+  return us / result.flops_valid;
 }
-
-double TimePerFlop(const CaseResult& result) { return result.time.median / result.flops_valid; }
 
 // How far the ratio of two medians may be off, as a factor.
 double Doubt(const CaseResult& a, const CaseResult& b) {
@@ -61,10 +52,12 @@ std::pair<std::string, std::string> ChangedLoss(const CaseResult& from, const Ca
   std::map<std::string, double> change;
   std::map<std::string, std::string> why;
   for (const Loss& loss : from.losses) {
+    if (loss.name == kSharedCore) continue;
     change[loss.name] -= loss.us / from.flops_valid;
     why[loss.name] = loss.why;
   }
   for (const Loss& loss : to.losses) {
+    if (loss.name == kSharedCore) continue;
     change[loss.name] += loss.us / to.flops_valid;
     why[loss.name] = loss.why;
   }
@@ -117,15 +110,14 @@ void Compare(std::span<const CaseResult> cases, const std::string& axis, const s
 
 }  // namespace
 
-std::vector<Cliff> FindCliffs(std::span<const CaseResult> cases) {
-  const bool zipped = IsZipped(cases);
+std::vector<Cliff> FindCliffs(std::span<const CaseResult> cases, bool zipped) {
   std::vector<std::string> axes;
   for (const CaseResult& result : cases) {
     for (const auto& [name, value] : result.sweep) {
       if (std::find(axes.begin(), axes.end(), name) == axes.end()) axes.push_back(name);
     }
   }
-  if (zipped) axes.resize(1);
+  if (zipped && !axes.empty()) axes.resize(1);
   std::vector<Cliff> cliffs;
   for (const std::string& axis : axes) {
     std::map<std::string, std::vector<size_t>> groups;

@@ -81,6 +81,8 @@ double Elements(const Shape& shape) {
   return elements;
 }
 
-Status Wrong(std::string_view allowed) { return Status::InvalidArgument("allowed: " + std::string(allowed)); }
+Status Wrong(std::string_view allowed) {
+  return Status::InvalidArgument("cannot be taken; allowed: " + std::string(allowed));
+}
 
 }  // namespace rafter::bench

@@ -43,7 +43,7 @@ std::optional<int64_t> ReadNumber(std::string_view text);
 std::optional<Shape> ReadShape(std::string_view text, char separator, int64_t least);
 double Elements(const Shape& shape);
 
-// kInvalidArgument: "allowed: …".
+// kInvalidArgument: "cannot be taken; allowed: …".
 Status Wrong(std::string_view allowed);
 
 }  // namespace rafter::bench

@@ -95,10 +95,10 @@ LayerSizes FcSizes(const Fields& fields) {
 Result<LayerSizes> MatmulSizes(const Shape& a, const Shape& b) {
   if (a.size() < 2 || b.size() != a.size()) return Wrong("two tensors of equal rank, at least 2: 64x128:128x256");
   const size_t last = a.size() - 1;
-  if (a[last] != b[last - 1]) return Wrong("columns of the first must be the rows of the second");
+  if (a[last] != b[last - 1]) return Wrong("as many columns of the first as rows of the second");
   double batches = 1, batches_a = 1, batches_b = 1;
   for (size_t i = 0; i + 1 < last; ++i) {
-    if (a[i] != b[i] && a[i] != 1 && b[i] != 1) return Wrong("batch dimensions must be equal or 1");
+    if (a[i] != b[i] && a[i] != 1 && b[i] != 1) return Wrong("batch dimensions that are equal or 1");
     batches *= static_cast<double>(std::max(a[i], b[i]));
     batches_a *= static_cast<double>(a[i]);
     batches_b *= static_cast<double>(b[i]);

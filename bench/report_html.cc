@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "bench/cliffs.h"
 #include "bench/neighbours.h"
 #include "bench/printable.h"
 #include "bench/report_texts.h"
@@ -100,7 +99,7 @@ void AddSweep(const Report& report, Json& data) {
   data["cliffs"] = Json::array();
   if (report.sweep.is_null()) return;
   data["sweep"] = report.sweep;
-  for (const Cliff& cliff : FindCliffs(report.cases)) {
+  for (const Cliff& cliff : CliffsOf(report)) {
     data["cliffs"].push_back({{"axis", cliff.axis}, {"case", cliff.case_index}, {"text", cliff.text}});
   }
 }

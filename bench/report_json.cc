@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "bench/cliffs.h"
 #include "bench/summary.h"
 
 namespace rafter::bench {
@@ -140,6 +139,12 @@ Json ToJson(const CaseResult& result) {
   return json;
 }
 
+std::vector<Cliff> CliffsOf(const Report& report) {
+  if (!report.sweep.is_object()) return {};
+  const auto kind = report.sweep.find("kind");
+  return FindCliffs(report.cases, kind != report.sweep.end() && *kind == "zip");
+}
+
 Json ToJson(const Report& report) {
   Json json;
   json["schema"] = kReportSchema;
@@ -151,7 +156,7 @@ Json ToJson(const Report& report) {
   for (const CaseResult& result : report.cases) json["cases"].push_back(ToJson(result));
   if (!report.sweep.is_null()) {
     json["cliffs"] = Json::array();
-    for (const Cliff& cliff : FindCliffs(report.cases)) json["cliffs"].push_back(CliffJson(cliff));
+    for (const Cliff& cliff : CliffsOf(report)) json["cliffs"].push_back(CliffJson(cliff));
   }
   json["summary"] = SummaryJson(SummarizeCases(report.cases));
   return json;

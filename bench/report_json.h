@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/case_result.h"
+#include "bench/cliffs.h"
 #include "rafter/status.h"
 
 namespace rafter::bench {
@@ -27,6 +28,9 @@ struct Report {
 // "cliffs": […], "summary": {…}}; sweep, cliffs and calibration only where there are any
 nlohmann::ordered_json ToJson(const Report& report);
 nlohmann::ordered_json ToJson(const CaseResult& result);
+
+// Of the report's sweep; none without one.
+std::vector<Cliff> CliffsOf(const Report& report);
 
 // Indented text with a newline at the end.
 std::string WriteJson(const Report& report);

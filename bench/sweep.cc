@@ -156,7 +156,11 @@ Status CheckAxes(const Sweep& sweep, std::string_view text) {
   for (const SweepAxis& axis : sweep.axes) {
     if (axis.values.empty()) return WrongSweep(axis.name + "=", "at least one value");
     if (axis.values.size() > kMostValues) return WrongSweep(axis.name, fmt::format("at most {} values", kMostValues));
-    if (!Unique(axis.values)) return WrongSweep(axis.name, "each value once");
+    // Side by side only the first axis tells the cases apart.
+    const bool tells_apart = !sweep.zip || &axis == &sweep.axes.front();
+    if (tells_apart && !Unique(axis.values)) {
+      return WrongSweep(axis.name, sweep.zip ? "each value once in the first axis" : "each value once");
+    }
     if (std::count_if(sweep.axes.begin(), sweep.axes.end(),
                       [&](const SweepAxis& other) { return other.name == axis.name; }) > 1) {
       return WrongSweep(axis.name, "each axis once");

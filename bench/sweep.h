@@ -26,7 +26,7 @@ namespace rafter::bench {
 
 struct SweepAxis {
   std::string name;
-  std::vector<int64_t> values;  // at least one, rising or as listed, none twice
+  std::vector<int64_t> values;  // at least one, rising or as listed, none twice (but in axes behind the first of a zip)
 };
 
 struct Sweep {

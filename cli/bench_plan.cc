@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "bench/baseline.h"
-#include "bench/baseline_self.h"
 #include "bench/descriptor.h"
 #include "bench/printable.h"
 #include "bench/sweep.h"
@@ -37,12 +36,7 @@ void Take(Result<T> parsed, U& target, Status& status) {
 
 Status TakeBaseline(const std::string& name, BenchPlan& plan) {
   if (name.empty()) return {};
-  const std::vector<std::string> available = bench::AvailableBaselines();
-  if (!bench::SelfSlowdown(name) && std::find(available.begin(), available.end(), name) == available.end()) {
-    std::string allowed;
-    for (const std::string& one : available) allowed += (allowed.empty() ? "" : ", ") + one;
-    return NotAllowed("--vs", name, allowed.empty() ? "nothing, no baseline is built in" : allowed);
-  }
+  if (!bench::IsBaseline(name)) return NotAllowed("--vs", name, bench::AllowedBaselines());
   if (plan.isa == Isa::kNone) {
     return NotAllowed("--vs", name, "--isa avx2 or better with it (it cannot be capped to none)");
   }

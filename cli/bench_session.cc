@@ -181,11 +181,9 @@ void BenchSession::MeasureAll(const std::vector<Item>& items) {
     const double elapsed = SecondsSince(start_ns);
     progress_.Show(done_weights / all_weights, elapsed, LabelOf(*item.suite_case));
     const double share_us = budget.NextShareUs(elapsed * 1e6);
-    // A call cannot be cut short; Winograd's takes a fifth of the direct sum's time at best.
-    constexpr double kSurelyLonger = 5;
-    if (plan_.budget.strict && item.call_us > kSurelyLonger * plan_.budget.total_us) {
-      Add(LeaveOut(item, fmt::format("left out: one call takes {:.2g} s or more, the budget is {:.4g} s",
-                                     item.call_us / kSurelyLonger * 1e-6, plan_.budget.total_us * 1e-6)));
+    const std::string too_long = TooLong(item, plan_.budget.total_us - elapsed * 1e6);
+    if (!too_long.empty()) {
+      Add(LeaveOut(item, too_long));
     } else {
       Add(share_us > 0 ? Measure(item, share_us) : LeaveOut(item, out_of_time));
     }
@@ -194,6 +192,17 @@ void BenchSession::MeasureAll(const std::vector<Item>& items) {
   }
   if (!Interrupted()) progress_.Show(1, SecondsSince(start_ns), "");
   progress_.Clear();
+}
+
+// Why the case cannot be measured in what is left of a strict budget, as a call cannot be cut short; empty: it can.
+std::string BenchSession::TooLong(const Item& item, double left_us) const {
+  constexpr double kCalls = 3;  // at least: verified, warmed up, timed
+  if (!plan_.budget.strict || left_us <= 0 || kCalls * item.call_us <= left_us) return {};
+  const bench::CaseRunner runner(OptionsFor(item.threads, item.mode, 0), nullptr, nullptr);
+  const double call_us = runner.PlannedCallUs(*item.suite_case);
+  if (kCalls * call_us <= left_us) return {};
+  return fmt::format("left out: one call takes {:.2g} s or more, the budget has {:.2g} s left of {:.4g}",
+                     call_us * 1e-6, left_us * 1e-6, plan_.budget.total_us * 1e-6);
 }
 
 bench::CaseResult BenchSession::Measure(const Item& item, double share_us) {

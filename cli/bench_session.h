@@ -42,12 +42,13 @@ class BenchSession {
     int threads;
     bench::CacheMode mode;
     double weight;  // expected time
-    double call_us;
+    double call_us;  // of the direct sum, at least
   };
 
   std::vector<Item> Schedule() const;
   bench::CaseOptions OptionsFor(int threads, bench::CacheMode mode, double budget_us) const;
   void MeasureAll(const std::vector<Item>& items);
+  std::string TooLong(const Item& item, double left_us) const;
   bench::CaseResult Measure(const Item& item, double share_us);
   // The description of a case that is not measured, with the reason as its error.
   bench::CaseResult LeaveOut(const Item& item, std::string reason);

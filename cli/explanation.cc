@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "cli/roof_bounds.h"
 #include "jit/executable_memory.h"
 #include "kernels/conv/dispatch.h"
 #include "kernels/conv/problem.h"
@@ -116,10 +117,11 @@ Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::M
   result.dense = DenseBeside(request, machine, result.roof_isa);
   result.desc = desc;
   if (result.bound && !result.whole_machine && result.isa != Isa::kNone) {
-    bench::BoundResult at{result.bound->bound_us,   roofline::BindingName(result.bound->binding),
-                          result.bound->compute_us, result.bound->memory_us,
-                          result.bound->peak_gflops, false};
-    if (result.own_bound) at.own_bound_us = result.own_bound->bound_us;
+    bench::BoundResult at = AsResult(*result.bound);
+    if (result.own_bound) {
+      at.own_bound_us = result.own_bound->bound_us;
+      at.own_binding = roofline::BindingName(result.own_bound->binding);
+    }
     result.model = bench::ModelPlan({&*problem, result.algorithm, result.isa, result.threads,
                                      request.options.accuracy}, at);
   }

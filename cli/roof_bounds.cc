@@ -54,6 +54,17 @@ bool Lengthen(double share, double time_us, roofline::Bound& bound) {
 
 }  // namespace
 
+bench::BoundResult AsResult(const roofline::Bound& bound) {
+  bench::BoundResult result;
+  result.bound_us = bound.bound_us;
+  result.binding = roofline::BindingName(bound.binding);
+  result.compute_us = bound.compute_us;
+  result.memory_us = bound.memory_us;
+  result.data_level = roofline::LevelName(bound.level);
+  result.peak_gflops = bound.peak_gflops;
+  return result;
+}
+
 PeakChoice ChoosePeak(double share, double probed, double day, double lowest) noexcept {
   const double typical = share * day;
   return typical > 0 && typical >= lowest ? PeakChoice{typical, false} : ChoosePeak(probed, day, lowest);
@@ -191,56 +202,68 @@ void RoofBounds::BeginCase(Isa isa, int threads) {
   ProbeSide(RoofIsa(isa), threads);
 }
 
+// The peak that bounds a case which reached `reached` GFLOP/s; low probes are repeated. The day's peak may rise.
+PeakChoice RoofBounds::PeakOfCase(roofline::FmaPeak& day, Isa isa, int threads, double reached, double share) {
+  ProbeSide(isa, threads);
+  for (int i = 0; i < kMoreProbes && ProbeAgain(probed_, day.gflops, reached); ++i) Probe(isa, threads);
+  const PeakChoice peak = ChoosePeak(share, probed_, day.gflops, reached);
+  if (probed_ > 0) peaks_[{isa, threads}].push_back(probed_);
+  day.gflops = std::max(day.gflops, probed_);
+  return peak;
+}
+
+Result<roofline::Bound> RoofBounds::HotOrColdBound(const ConvCost& cost, Isa isa, int threads, bench::CacheMode mode,
+                                                   double peak_gflops) const {
+  if (mode == bench::CacheMode::kHot) {
+    return roofline::BoundOf(machine_, isa, threads, roofline::WorkOf(cost), peak_gflops);
+  }
+  return roofline::ColdBoundOf(machine_, isa, threads, cost, mode == bench::CacheMode::kColdWeights, peak_gflops);
+}
+
+// Of the direct sum; a bandwidth that it seems to beat is measured again.
+Result<roofline::Bound> RoofBounds::DirectBound(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
+                                                double time_us, bench::CacheMode mode, double peak_gflops) {
+  Result<roofline::Bound> bound = HotOrColdBound(cost, isa, threads, mode, peak_gflops);
+  const bool beaten = bound.ok() && !own.transforms &&
+                      bound->memory_us > std::max(bound->compute_us, kNearMemoryBound * time_us);
+  if (!beaten) return bound;
+  if (mode == bench::CacheMode::kHot) {
+    MeasureBandwidthAt(bound->bytes, isa, threads);
+  } else if (memory_measured_.insert({isa, threads}).second) {  // takes long: once is enough
+    MeasureBandwidthAt(roofline::FootprintInMemory(machine_, isa, threads, bound->bytes), isa, threads);
+  }
+  return HotOrColdBound(cost, isa, threads, mode, peak_gflops);
+}
+
+// Of an algorithm that does something else than the direct sum.
+Result<roofline::Bound> RoofBounds::OwnBound(const AlgorithmWork& own, Isa isa, int threads, double time_us,
+                                             double peak_gflops) {
+  Result<roofline::Bound> bound = roofline::BoundOf(machine_, isa, threads, own, peak_gflops);
+  if (!bound.ok() || bound->memory_us <= kNearMemoryBound * time_us) return bound;
+  MeasureBandwidthAt(bound->bytes, isa, threads);
+  return roofline::BoundOf(machine_, isa, threads, own, peak_gflops);
+}
+
 bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
                                        const bench::TimeStats& time, bench::CacheMode mode) {
   isa = RoofIsa(isa);
   roofline::FmaPeak* day = DayPeak(machine_.roofs, isa, threads);
   if (day == nullptr) return {};
-  const roofline::Work work = roofline::WorkOf(cost);
   const double time_us = time.median;
   // Effective FLOP/s may exceed any peak.
-  const double reached = time_us > 0 ? (own.transforms ? own.flops : work.flops) / time_us * 1e-3 : 0;
-  ProbeSide(isa, threads);
-  for (int i = 0; i < kMoreProbes && ProbeAgain(probed_, day->gflops, reached); ++i) {
-    Probe(isa, threads);
-  }
-  const PeakChoice peak = ChoosePeak(compute_probed_ ? time.roof_share : 0, probed_, day->gflops, reached);
-  const bool share_counts = compute_probed_ && peak.gflops == time.roof_share * day->gflops;
-  if (probed_ > 0) peaks_[{isa, threads}].push_back(probed_);
-  day->gflops = std::max(day->gflops, probed_);
-
-  const auto bound_now = [&]() -> Result<roofline::Bound> {
-    if (mode == bench::CacheMode::kHot) return roofline::BoundOf(machine_, isa, threads, work, peak.gflops);
-    return roofline::ColdBoundOf(machine_, isa, threads, cost, mode == bench::CacheMode::kColdWeights, peak.gflops);
-  };
-  Result<roofline::Bound> bound = bound_now();
-  if (bound.ok() && !own.transforms &&
-      bound->memory_us > std::max(bound->compute_us, kNearMemoryBound * time_us)) {
-    if (mode == bench::CacheMode::kHot) {
-      MeasureBandwidthAt(bound->bytes, isa, threads);
-    } else if (memory_measured_.insert({isa, threads}).second) {  // takes long: once is enough
-      MeasureBandwidthAt(roofline::FootprintInMemory(machine_, isa, threads, bound->bytes), isa, threads);
-    }
-    bound = bound_now();
-  }
+  const double flops = own.transforms ? own.flops : cost.flops_valid;
+  const double share = compute_probed_ ? time.roof_share : 0, by_share = share * day->gflops;
+  const PeakChoice peak = PeakOfCase(*day, isa, threads, time_us > 0 ? flops / time_us * 1e-3 : 0, share);
+  Result<roofline::Bound> bound = DirectBound(cost, own, isa, threads, time_us, mode, peak.gflops);
   if (!bound.ok()) return {};
-  bench::BoundResult result;
   const double level_share = level_probed_ ? time.roof_share : 0;
-  if (!own.transforms && Lengthen(level_share, time_us, *bound)) result.roof_share = level_share;
-  if (share_counts) result.roof_share = time.roof_share;
-  result.bound_us = bound->bound_us;
-  result.binding = roofline::BindingName(bound->binding);
-  result.compute_us = bound->compute_us;
-  result.memory_us = bound->memory_us;
-  result.peak_gflops = peak.gflops;
+  const bool lengthened = !own.transforms && Lengthen(level_share, time_us, *bound);
+  bench::BoundResult result = AsResult(*bound);
+  result.roof_share = share > 0 && peak.gflops == by_share ? share : lengthened ? level_share : 0;
   result.disturbed = peak.disturbed;
   result.core_share = time.core_share > 0 ? time.core_share : CoreShare(*day);
   if (!own.transforms) return result;
-  Result<roofline::Bound> of_algorithm = roofline::BoundOf(machine_, isa, threads, own, peak.gflops);
-  if (of_algorithm.ok() && of_algorithm->memory_us > kNearMemoryBound * time_us) {
-    MeasureBandwidthAt(of_algorithm->bytes, isa, threads);
-    of_algorithm = roofline::BoundOf(machine_, isa, threads, own, peak.gflops);
-  }
+  Result<roofline::Bound> of_algorithm = OwnBound(own, isa, threads, time_us, peak.gflops);
   if (!of_algorithm.ok()) return result;
   if (Lengthen(level_share, time_us, *of_algorithm)) result.roof_share = level_share;
   result.own_bound_us = of_algorithm->bound_us;
@@ -260,8 +283,7 @@ bench::BoundResult RoofBounds::EndPass(const bench::PassBytes& bytes, Isa isa, i
   }
   if (!bound.ok()) return {};
   const double share = level_probed_ && Lengthen(time.roof_share, time_us, *bound) ? time.roof_share : 0;
-  bench::BoundResult result{bound->bound_us,   roofline::BindingName(bound->binding), bound->compute_us,
-                            bound->memory_us, bound->peak_gflops, false};
+  bench::BoundResult result = AsResult(*bound);
   result.roof_share = share;
   return result;
 }

@@ -48,6 +48,8 @@ struct PeakChoice {
 PeakChoice ChoosePeak(double probed, double day, double lowest) noexcept;
 // The same with what probes between the samples found: `share` of the day's peak, 0 = not probed.
 PeakChoice ChoosePeak(double share, double probed, double day, double lowest) noexcept;
+// The bound alone: nothing is known of the cores.
+bench::BoundResult AsResult(const roofline::Bound& bound);
 // Whether another probe might help.
 bool ProbeAgain(double probed, double day, double lowest) noexcept;
 
@@ -85,6 +87,12 @@ class RoofBounds : public bench::Bounds {
   bench::ShareProbe MakeProbe(Isa isa, int threads, const roofline::Bound& bound, roofline::Mix mix, bool level_too);
   bench::MachineShare ShareNow(Isa isa, int threads, LevelRate* level);
   void MeasureBandwidthAt(double footprint_bytes, Isa isa, int threads);
+  PeakChoice PeakOfCase(roofline::FmaPeak& day, Isa isa, int threads, double reached, double share);
+  Result<roofline::Bound> HotOrColdBound(const ConvCost& cost, Isa isa, int threads, bench::CacheMode mode,
+                                         double peak_gflops) const;
+  Result<roofline::Bound> DirectBound(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
+                                      double time_us, bench::CacheMode mode, double peak_gflops);
+  Result<roofline::Bound> OwnBound(const AlgorithmWork& own, Isa isa, int threads, double time_us, double peak_gflops);
 
   roofline::Machine machine_;  // its roofs rise when something faster is seen
   Isa fallback_;

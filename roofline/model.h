@@ -15,7 +15,6 @@
 #include "rafter/cpu.h"
 #include "rafter/status.h"
 #include "roofline/machine.h"
-#include "runtime/machine_model.h"
 
 namespace rafter::roofline {
 
@@ -90,10 +89,6 @@ inline double Efficiency(double bound_us, double time_us) noexcept {
 inline bool OverRoof(double bound_us, double time_us) noexcept {
   return time_us > 0 && bound_us > 1.03 * time_us;
 }
-
-// What the library's cost model needs, from measured roofs (one thread; fork-join from the largest
-// team). Starts from `base` and replaces what the roofs know.
-MachineModel FitMachineModel(const Machine& machine, const MachineModel& base);
 
 }  // namespace rafter::roofline
 

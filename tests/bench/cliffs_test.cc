@@ -65,10 +65,20 @@ TEST(FindCliffs, ComparesOnlyWhatDiffersInOneThing) {
 
 TEST(FindCliffs, ZipsFollowTheirFirstAxis) {
   const std::vector<CaseResult> cases = {Point({{"oc", 16}, {"ic", 64}}, 10), Point({{"oc", 32}, {"ic", 32}}, 10),
-                                         Point({{"oc", 64}, {"ic", 16}}, 20)};
-  const std::vector<Cliff> cliffs = FindCliffs(cases);
+                                         Point({{"oc", 64}, {"ic", 64}}, 20)};
+  const std::vector<Cliff> cliffs = FindCliffs(cases, true);
   ASSERT_EQ(cliffs.size(), 1u);
   EXPECT_EQ(cliffs[0].axis, "oc");
+  EXPECT_EQ(cliffs[0].from, 32);
+}
+
+TEST(FindCliffs, WhatOthersTookOfTheCoreIsNoCliff) {
+  std::vector<CaseResult> cases = {Point({{"oc", 16}}, 10), Point({{"oc", 32}}, 13)};
+  const double excess_us = 0.3 / 1.3 * cases[1].time.median;
+  cases[1].losses = {{kSharedCore, excess_us, "others use the core"}};
+  EXPECT_TRUE(FindCliffs(cases).empty());
+  cases[1].losses = {{"idle lanes", excess_us, "few channels"}};
+  ASSERT_EQ(FindCliffs(cases).size(), 1u);
 }
 
 TEST(FindCliffs, NoiseIsNoCliff) {

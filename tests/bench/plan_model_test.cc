@@ -112,6 +112,20 @@ TEST_F(PlanModelTest, ASharedCoreIsNamedAndTheBoundStays) {
   EXPECT_EQ(UsOf(ModelPlan({&problem, "direct", isa_, 1}, alone.bound), "shared core"), 0);
 }
 
+TEST_F(PlanModelTest, LongStreamsHideOnlyInPart) {
+  const ConvProblem problem = Validate(ParseDescriptor("mb1ic64ih28oc64oh28kh3ph1").value().desc).value();
+  Modelled m = Model("mb1ic64ih28oc64oh28kh3ph1", isa_, 1, Layout::kNhwc, "direct");
+  m.bound.binding = "compute";
+  m.bound.data_level = "L2";
+  EXPECT_EQ(UsOf(ModelPlan({&problem, "direct", isa_, 1}, m.bound), "streams"), 0);
+  m.bound.data_level = "DRAM";
+  const PlanModel far = ModelPlan({&problem, "direct", isa_, 1}, m.bound);
+  EXPECT_GT(UsOf(far, "streams"), 0);
+  EXPECT_NEAR(far.model_us - UsOf(far, "streams"), m.model.model_us, 1e-6 * far.model_us);
+  m.bound.binding = "DRAM";
+  EXPECT_EQ(UsOf(ModelPlan({&problem, "direct", isa_, 1}, m.bound), "streams"), 0) << "they are the bound";
+}
+
 TEST_F(PlanModelTest, WinogradIsModelledAboveItsOwnBound) {
   const ConvProblem problem = Validate(ParseDescriptor("mb1ic128ih28oc128oh28kh3ph1").value().desc).value();
   Modelled m = Model("mb1ic128ih28oc128oh28kh3ph1", isa_, 1, Layout::kNhwc, "winograd_f4");

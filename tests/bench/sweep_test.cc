@@ -55,6 +55,8 @@ TEST(ParseSweep, SaysWhatIsWrong) {
     EXPECT_NE(sweep.status().message().find(part), std::string::npos) << text << ": " << sweep.status().message();
   }
   EXPECT_FALSE(ParseSweep("oc=1,2,ic=1,2,3", true).ok()) << "side by side needs equal numbers";
+  EXPECT_FALSE(ParseSweep("oc=1,1,ic=1,2", true).ok()) << "the first axis tells the cases apart";
+  EXPECT_TRUE(ParseSweep("oc=1,2,ic=3,3", true).ok());
 }
 
 TEST(ExpandSweep, ProductRunsTheLastAxisFastest) {

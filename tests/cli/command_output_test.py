@@ -148,6 +148,14 @@ class Bench(CommandTest):
         self.assertEqual(len(cases), 2)
         self.assertIn("budget", cases[-1]["error"])
 
+    def test_a_case_that_no_budget_holds_leaves_the_time_to_the_others(self):
+        result = run("bench", "mb8ic512ih224oc512oh224kh3ph1", TINY, "--accuracy", "strict", "--budget", "1s",
+                     "--quiet", "--json", "-")
+        self.assertEqual(result.returncode, 1)
+        huge, tiny = strict_json(result.stdout)["cases"]
+        self.assertIn("left out: one call takes", huge["error"])
+        self.assertNotIn("error", tiny)
+
     def test_a_full_device_is_an_error_after_measuring(self):
         if not pathlib.Path("/dev/full").exists():
             self.skipTest("no /dev/full")
