@@ -4,12 +4,12 @@
 // The losses come from the algorithm's own prediction by asking "what if": the same problem is predicted on a machine
 // that forks for nothing, whose caches deliver everything at once, that has load ports and chains without end, with
 // channels or rows that fill every lane; each difference is the loss of what was idealised away. What is left above the
-// compute bound is what tiles and loops cost. Everything is scaled to the peak that was measured beside the case, and of
-// each kind of loss only that part counts which execution out of order was seen not to hide.
+// compute bound is what tiles and loops cost. Everything is scaled to the peak that was measured beside the case, and
+// of each kind of loss only that part counts which execution out of order was seen not to hide.
 //
 // Two losses are not in the prediction: "streams", what arithmetic does not hide of the time of compulsory bytes, and
-// "shared core", what others took of the cores meanwhile (BoundResult::core_share). An
-// algorithm that computes something else than the direct sum (Winograd) is modelled above its own bound.
+// "shared core", what others took of the cores meanwhile (BoundResult::core_share). An algorithm that computes
+// something else than the direct sum (Winograd) is modelled above its own bound.
 #ifndef RAFTER_BENCH_PLAN_MODEL_H_
 #define RAFTER_BENCH_PLAN_MODEL_H_
 

@@ -15,7 +15,11 @@ struct FixedBounds : Bounds {
     const double time_us = time.median;
     EXPECT_GT(time_us, 0);
     const double us = cost.flops_valid / 1e5;
-    return {us, "compute", us, 0, 100, false};
+    BoundResult bound;
+    bound.bound_us = bound.compute_us = us;
+    bound.binding = "compute";
+    bound.peak_gflops = 100;
+    return bound;
   }
 };
 
