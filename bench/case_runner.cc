@@ -204,7 +204,7 @@ class Measurement {
       result_.own->binding = bound.own_binding;
     }
     result_.bound_us = bound.bound_us;
-    result_.binding = std::move(bound.binding);
+    result_.binding = bound.binding;
     result_.peak_gflops = bound.peak_gflops;
     result_.disturbed = bound.disturbed;
     result_.efficiency = ShownBoundUs(result_) / median;

@@ -25,8 +25,8 @@ enum class Kind : uint8_t { kOutside, kTraffic, kPorts, kLanes, kTiles };
 // The predictions are made for choosing among tiles and algorithms: they charge loads, prologues and stores as if
 // nothing overlapped, while out-of-order execution hides most of them behind the FMAs of the neighbouring tile. These
 // shares of the predicted losses were seen in measured times at the core's own share (Zen 3, AVX2, 1 thread, public
-// shapes in NHWC and NCHW, three runs: 86 % of 1,015 cases lie within 15 %; in a run that the shares had not been fitted
-// to, 87 % of 208 in NHWC and 86 % in NCHW).
+// shapes in NHWC and NCHW, three runs: 86 % of 1,015 cases lie within 15 %; with shares fitted to two of the runs, 87 %
+// of 208 in NHWC and 86 % in NCHW of the third).
 struct Exposed {
   std::string_view family;
   double traffic, ports, lanes, tiles;
