@@ -127,6 +127,7 @@ double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const Machi
   const bool plane = g.kh == 1 || (g.columns.out() <= kMaxPlaneColumns && g.rows.out() <= kMaxPlaneRows);
   const double tiles = planes * static_cast<double>(CountRowTiles(g.rows, b.tile_rows) * row_tiles);
   work += tiles * (plane ? kWidthPlaneCycles : kWidthTileCycles);
+  if (g.multiplier > kFewMultiplied) work += planes * kMultipliedCycles;
   return with_memory(work);
 }
 

@@ -195,6 +195,10 @@ inline constexpr double kStridedLosses = 0.35, kCallCycles = 60, kTileCycles = 2
 inline constexpr double kWidthTapCycles = 0.55, kWidthLoadCycles = 0.9, kWidthFreeLoads = 0.6;
 inline constexpr double kWidthPickCycles = 0.45, kWidthMaskedCycles = 1, kWidthVectorCycles = 0.9;
 inline constexpr double kWidthTileCycles = 50, kWidthPlaneCycles = 12;
+// … and per output plane where more than so many come from one input plane: 1 to 32 5x5 at 8x8 8.4 us where 1.5 were
+// predicted, 1 to 535 3x3 at 19x19 135 and 59, 1 to 64 3x3 at 28x28 19.4 and 13.1; 64 to 128 at 28x28 26.5 and 26.2.
+inline constexpr int64_t kFewMultiplied = 4;
+inline constexpr double kMultipliedCycles = 350;
 // Of bands: per instruction, per run of tiles, per call.
 inline constexpr double kBandCycles = 0.32, kBandRunCycles = 30, kBandCallCycles = 70;
 
