@@ -42,12 +42,12 @@ inline constexpr int64_t kRunBytes = 512;
 // Weights of more than this share of L3 come from memory: blocks are as large as kMostTiles then (512@28, Zen 5,
 // blocks of 13 tiles 7126 us, of 49 4300).
 inline constexpr double kL3Share = 0.4;
-// … where other guests of the host use L3 as well: 256@7 with 4x4 tiles (9.4 MB) took 310 us in quiet hours of a Zen 3
-// (32 MB) and 760 to 1860 in others, with 4x2 tiles (6.3 MB) 305 to 430. Between layers of a network weights are seldom
-// in a cache anyway. Those between the two shares come at the geometric mean of both rates, unless tiles have more
-// than kFewPositions: 451 to 366 at 6x6 with 2x2 tiles (10.6 MB) 550 to 900 us, which would be 1330 at the rate of memory,
-// direct 1000 to 1290; 200 to 392 at 7x7 with 4x2 tiles (7.5 MB) 460, with 2x2 540. With 36 positions 4x4 tiles would be
-// chosen at 256@14 (9.4 MB) and lose 15 %.
+// … where other guests of the host use L3 as well: 256@7 with 4x4 tiles (9.4 MB) took 310 us in quiet hours of a Zen
+// 3 (32 MB) and 760 to 1860 in others, with 4x2 tiles (6.3 MB) 305 to 430. Between layers of a network weights are
+// seldom in a cache anyway. Those between the two shares come at the geometric mean of both rates, unless tiles have
+// more than kFewPositions: 451 to 366 at 6x6 with 2x2 tiles (10.6 MB) 550 to 900 us, which would be 1330 at the rate
+// of memory, direct 1000 to 1290; 200 to 392 at 7x7 with 4x2 tiles (7.5 MB) 460, with 2x2 540. With 36 positions 4x4
+// tiles would be chosen at 256@14 (9.4 MB) and lose 15 %.
 inline constexpr int kFewPositions = 24;
 inline constexpr double kSharedL3Share = 0.2;
 // Weights of more than this share of L2 are prefetched, a panel ahead: 256@14, Zen 3, 2211 and 1209 us; Zen 5, 512@14
