@@ -35,16 +35,26 @@ bool Takes(const GbenchCase& candidate) {
   return conv.ok() && conv->isa() == candidate.isa && conv->algorithm() == candidate.algorithm;
 }
 
-// The first layers that the family takes in the first layout in which it takes any.
+struct Formats {
+  Layout src, dst;
+};
+// The mixed pair for those that only change layouts.
+constexpr Formats kFormats[] = {{Layout::kNhwc, Layout::kNhwc},
+                                {Layout::kNchw, Layout::kNchw},
+                                {Layout::kNchw16c, Layout::kNchw16c},
+                                {Layout::kNchw8c, Layout::kNchw8c},
+                                {Layout::kNhwc, Layout::kNchw}};
+
+// The first layers that the family takes in the first layouts in which it takes any.
 void AddFamily(const char* algorithm, Isa isa, std::vector<GbenchCase>& cases) {
   size_t taken = 0;
-  for (Layout layout : {Layout::kNhwc, Layout::kNchw, Layout::kNchw16c, Layout::kNchw8c}) {
+  for (const Formats& formats : kFormats) {
     for (const char* layer : kLayers) {
       if (isa == Isa::kNone && std::string_view(layer) != kReferenceLayer) continue;
       const Result<Descriptor> descriptor = ParseDescriptor(layer);
       if (!descriptor.ok()) continue;
       GbenchCase candidate{algorithm, isa, layer, descriptor->desc};
-      candidate.desc.src.layout = candidate.desc.dst.layout = layout;
+      candidate.desc.src.layout = formats.src, candidate.desc.dst.layout = formats.dst;
       if (!Takes(candidate)) continue;
       cases.push_back(std::move(candidate));
       if (++taken == kLayersPerFamily) return;

@@ -16,6 +16,7 @@ namespace rafter::bench {
 namespace {
 
 constexpr std::string_view kAll = "all";
+constexpr size_t kMostPathBytes = 4096;  // a path is shown whole
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
@@ -202,7 +203,7 @@ Result<std::vector<SuiteCase>> LoadCases(const std::string& argument) {
   if (!descriptor.ok()) {
     const bool like_a_path = argument.find_first_of("/.") != std::string::npos;
     return Status(descriptor.status().code(),
-                  (like_a_path ? "file: '" + Printable(argument) + "' does not exist; as a descriptor: "
+                  (like_a_path ? "file: '" + Printable(argument, kMostPathBytes) + "' does not exist; as a descriptor: "
                                : "descriptor: '" + Printable(argument) + "': ") +
                       std::string(descriptor.status().message()));
   }
