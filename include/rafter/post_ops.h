@@ -18,6 +18,8 @@ namespace rafter {
 
 inline constexpr int kMaxPostOps = 8;
 
+// NaN stays NaN. Where a factor goes to zero faster than x to -infinity (hard_swish, swish, gelu), the result of
+// -infinity is a zero.
 enum class PostOpKind : uint8_t {
   kRelu = 1,         // max(x, 0)
   kLeakyRelu,        // x >= 0 ? x : alpha * x
