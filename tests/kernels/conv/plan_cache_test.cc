@@ -130,10 +130,11 @@ TEST(PlanCache, ServesConvolutionsCreatedAgain) {
   const auto misses = jit::GetCodeCacheStats().misses;
   EXPECT_EQ(PlanOf(kSmall), &kept->desc());
   EXPECT_EQ(jit::GetCodeCacheStats().misses, misses);
-  EXPECT_NE(PlanOf(kSmall, {.threads = 1, .algorithm = "direct"}), &kept->desc());
   EXPECT_NE(PlanOf(kSmall, {.threads = 1, .plan = Planning::kMeasure}), &kept->desc());
   ForgetWisdom();
   EXPECT_EQ(PlanOf(kSmall), &kept->desc());
+  // Last: its key may fall on the same place of the cache, by an address in it.
+  EXPECT_NE(PlanOf(kSmall, {.threads = 1, .algorithm = "direct"}), &kept->desc());
   ClearKernelCache();
   EXPECT_NE(PlanOf(kSmall), &kept->desc());
 }
