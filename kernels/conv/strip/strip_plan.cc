@@ -48,8 +48,8 @@ int PxCap(const ConvProblem& problem, const MachineModel& machine) {
 
 // Share of the taps that fall inside of the image: the others are skipped.
 double TapsInside(const ConvProblem& problem) {
-  const double taps = static_cast<double>(problem.desc.kernel.h * problem.oh) *
-                      static_cast<double>(problem.desc.kernel.w * problem.ow);
+  const double taps = static_cast<double>(problem.desc.kernel.h) * static_cast<double>(problem.oh) *
+                      static_cast<double>(problem.desc.kernel.w) * static_cast<double>(problem.ow);
   return CountAxis(AxisH(problem)).pairs * CountAxis(AxisW(problem)).pairs / taps;
 }
 

@@ -11,12 +11,14 @@
 #include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
+#include "tests/support/scoped_machine.h"
 
 namespace rafter::tile {
 namespace {
 
 using testing::ConvTester;
 using testing::ForEachIsa;
+using testing::ScopedCaches;
 
 Geometry FarLayer(int64_t groups, int64_t channels, int64_t size, Layout layout = Layout::kNhwc) {
   Geometry g;
@@ -63,20 +65,6 @@ TEST(Staging, ChosenWhereTapsMissL2) {
   EXPECT_TRUE(ChooseBlocking(FarLayer(32, 64, 28), isa, machine, 2).staging.used());
 }
 
-// Caches so small that the least problem has inputs beyond L2.
-class ScopedSmallL2 {
- public:
-  explicit ScopedSmallL2(int64_t bytes) : original_(CurrentMachineModel()) {
-    MachineModel model = original_;
-    model.l2_bytes = bytes;
-    SetMachineModel(model);
-  }
-  ~ScopedSmallL2() { SetMachineModel(original_); }
-
- private:
-  const MachineModel original_;
-};
-
 ConvDesc GroupedDesc(int64_t groups, int64_t ic_g, int64_t oc_g) {
   ConvDesc desc;
   desc.n = 2, desc.groups = groups, desc.ic = groups * ic_g, desc.oc = groups * oc_g;
@@ -102,7 +90,7 @@ TEST(StagedInputs, SameBitsAsInPlace) {
         desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
         ConvTester in_place(desc);
         ASSERT_TRUE(in_place.Algorithm("direct").Data(testing::DataKind::kReal).Run());
-        const ScopedSmallL2 small(64 << 10);
+        const ScopedCaches small({.l2 = 64 << 10});
         if (step == 1) {
           EXPECT_TRUE(Stages(desc)) << groups << " x " << ic_g;
         }
@@ -119,7 +107,7 @@ TEST(StagedInputs, SameBitsAsInPlace) {
 
 // Rows of several stretches, NaN and infinity, and outputs far apart that are prefetched.
 TEST(StagedInputs, LongRowsAndSpecials) {
-  const ScopedSmallL2 small(512 << 10);
+  const ScopedCaches small({.l2 = 512 << 10});
   ForEachIsa([](Isa) {
     ConvDesc desc = GroupedDesc(16, 16, 16);
     desc.in = {9, 200};
@@ -180,7 +168,7 @@ TEST(GatheredPixels, EveryTailStrideAndSlice) {
 }
 
 TEST(GatheredPixels, LongRowsInChunks) {
-  const ScopedSmallL2 small(64 << 10);
+  const ScopedCaches small({.l2 = 64 << 10});
   ForEachIsa([](Isa) {
     ConvDesc desc;
     desc.ic = 70 * 16, desc.oc = 72, desc.in = {3, 400}, desc.src.layout = desc.dst.layout = Layout::kNchw16c;
