@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -38,6 +39,7 @@ class GuardedTensor {
                                shape),
               shape.n, shape.c, shape.h, shape.w},
         format_{layout, SliceStrides(layout, shape, slack)},
+        guard_(guard),
         misaligned_(misaligned_floats),
         buffer_(static_cast<size_t>(view_.Span() + misaligned_floats), guard, guard == Guard::kAtEnd ? 4 : 64) {}
 
@@ -49,6 +51,20 @@ class GuardedTensor {
   void Fill(DataKind kind, uint64_t seed) { FillTensor(view_, data(), kind, seed); }
   void MakeReadOnly() { buffer_.MakeReadOnly(); }
 
+  // The same place with nothing written to it yet.
+  GuardedTensor Fresh() const {
+    GuardedTensor fresh;
+    fresh.view_ = view_, fresh.format_ = format_, fresh.guard_ = guard_, fresh.misaligned_ = misaligned_;
+    fresh.buffer_ = GuardedBuffer(static_cast<size_t>(view_.Span() + misaligned_), guard_,
+                                  guard_ == Guard::kAtEnd ? 4 : 64);
+    return fresh;
+  }
+
+  // Whether what lies around the tensor is as it was.
+  bool NothingAround() const {
+    return buffer_.SlackIntact() && std::all_of(buffer_.data(), buffer_.data() + misaligned_, IsPoison);
+  }
+
   // Bit for bit the same floats, gaps included, and nothing written around them.
   void ExpectSame(const GuardedTensor& wanted) const {
     const int64_t span = view_.Span();
@@ -57,13 +73,13 @@ class GuardedTensor {
       ASSERT_EQ(std::bit_cast<uint32_t>(data()[i]), std::bit_cast<uint32_t>(wanted.data()[i]))
           << "float " << i << " of " << span << ": " << data()[i] << ", wanted " << wanted.data()[i];
     }
-    EXPECT_TRUE(buffer_.SlackIntact());
-    for (int64_t i = 0; i < misaligned_; ++i) ASSERT_TRUE(IsPoison(buffer_[i]));
+    EXPECT_TRUE(NothingAround());
   }
 
  private:
   TensorView view_;
   TensorFormat format_;
+  Guard guard_ = Guard::kAtEnd;
   int64_t misaligned_ = 0;
   GuardedBuffer buffer_;
 };

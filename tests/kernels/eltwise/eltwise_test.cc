@@ -12,11 +12,11 @@
 
 #include "kernels/eltwise/problem.h"
 #include "kernels/eltwise/reference.h"
-#include "runtime/machine_model.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/guarded_buffer.h"
 #include "tests/support/inline_threads.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/scoped_machine.h"
 
 namespace rafter {
 namespace {
@@ -211,10 +211,7 @@ TEST(Eltwise, ThreadsAndLargeTensors) {
 }
 
 TEST(Eltwise, StoresPastTheCaches) {
-  const MachineModel saved = CurrentMachineModel();
-  MachineModel small = saved;
-  small.l3_bytes = 1000;
-  SetMachineModel(small);
+  const testing::ScopedCaches caches({.l3 = 1000});
   testing::ForEachIsa([&](Isa) {
     for (const Layout layout : kLayouts) {
       for (const int64_t c : {5, 16, 32, 48}) {
@@ -226,7 +223,6 @@ TEST(Eltwise, StoresPastTheCaches) {
       }
     }
   });
-  SetMachineModel(saved);
 }
 
 TEST(Eltwise, NanAndInfinityInEveryLane) {

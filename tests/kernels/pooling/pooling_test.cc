@@ -13,12 +13,12 @@
 
 #include "kernels/pooling/problem.h"
 #include "kernels/pooling/reference.h"
-#include "runtime/machine_model.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/guarded_buffer.h"
 #include "tests/support/inline_threads.h"
 #include "tests/support/random_desc.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/scoped_machine.h"
 
 namespace rafter {
 namespace {
@@ -221,10 +221,7 @@ TEST(Pooling, Threads) {
 
 // On a machine without a last-level cache.
 TEST(Pooling, StoresPastTheCaches) {
-  const MachineModel real = CurrentMachineModel();
-  MachineModel small = real;
-  small.l3_bytes = 0;
-  SetMachineModel(small);
+  const testing::ScopedCaches caches({.l3 = 0});
   testing::ForEachIsa([&](Isa) {
     for (const PoolingKind kind : {PoolingKind::kMax, PoolingKind::kAverage}) {
       for (PoolingDesc desc : {Window(kind, {9, 32}, {3, 3}, {2, 2}, {1, 1, 1, 1}),
@@ -241,7 +238,6 @@ TEST(Pooling, StoresPastTheCaches) {
       }
     }
   });
-  SetMachineModel(real);
 }
 
 TEST(Pooling, LongRowsAreCutIntoLines) {

@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/random_desc.h"
+#include "tests/support/scoped_machine.h"
 
 namespace rafter::testing {
 namespace {
@@ -73,10 +73,7 @@ TEST(Gemm, PickedPixels) {
 
 // Weights beyond L3 are used block by block, and panels that were read in place are used again.
 TEST(Gemm, WeightsBeyondTheLastCache) {
-  const MachineModel real = CurrentMachineModel();
-  MachineModel small = real;
-  small.l2_bytes = 32 << 10, small.l3_bytes = 64 << 10;
-  SetMachineModel(small);
+  const ScopedCaches caches({.l2 = 32 << 10, .l3 = 64 << 10});
   ForEachIsa([](Isa) {
     for (const int64_t pixels : {5, 49, 130}) {
       for (const int threads : {1, 2}) {
@@ -84,16 +81,12 @@ TEST(Gemm, WeightsBeyondTheLastCache) {
       }
     }
   });
-  SetMachineModel(real);
 }
 
 // Inputs and outputs beyond their share of L3: segments are staged. All kinds of last segments and tiles, images and
 // groups behind each other, slices, residuals.
 TEST(Gemm, StagedSegments) {
-  const MachineModel real = CurrentMachineModel();
-  MachineModel small = real;
-  small.l2_bytes = 256 << 10, small.l3_bytes = 256 << 10;
-  SetMachineModel(small);
+  const ScopedCaches caches({.l2 = 256 << 10, .l3 = 256 << 10});
   ForEachIsa([](Isa) {
     int oc = 1;
     for (const Size2 in : {Size2{48, 50}, Size2{13, 185}, Size2{49, 49}, Size2{1, 2055}, Size2{55, 59}}) {
@@ -114,7 +107,6 @@ TEST(Gemm, StagedSegments) {
     desc.dst.strides = Strides{16 * 2656, 2656, 53, 1};
     ASSERT_TRUE(Gemm(desc).Run());
   });
-  SetMachineModel(real);
 }
 
 // Strides, dilations, paddings, groups, post-ops, slices; infinite weights beside padding, too.
