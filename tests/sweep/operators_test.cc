@@ -1,6 +1,7 @@
-// Every operator beside convolution with random descriptions, against its reference: layouts, slices, alignments, tails,
-// in place, threads that share even small tensors, on machines with caches of 512 bytes to 8 MB, so that whatever is
-// stored past the caches, staged or cut into pieces comes up. RAFTER_SWEEP_CASES and _SEED as in random_test.cc.
+// Every operator beside convolution with random descriptions, against its reference: layouts, slices, alignments,
+// tails, in place, threads that share even small tensors, on machines with caches of 512 bytes to 8 MB, so that
+// whatever is stored past the caches, staged or cut into pieces comes up. RAFTER_SWEEP_CASES and RAFTER_SWEEP_SEED as
+// in random_test.cc.
 #include <gtest/gtest.h>
 
 #include <cmath>
