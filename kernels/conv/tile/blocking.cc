@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "kernels/conv/tile/stores.h"
 #include "kernels/conv/tile/tuning.h"
 #include "kernels/cost/conv_cost.h"
 #include "kernels/sizes.h"
@@ -19,6 +20,10 @@ std::span<const TileShape> Shapes(const jit::IsaInfo& isa) {
 }
 
 constexpr int kMaxVecs = 24;  // of any shape
+
+// Long rows are cut into stretches of about so many pixels, so that inputs of a chunk fit and threads share; shorter
+// ones where outputs are staged.
+constexpr int64_t kStretch = 96, kLeastStretch = 16;
 
 // The search of a plan: geometry and machine, with the costs that several choices need.
 class Chooser {
@@ -49,7 +54,7 @@ class Chooser {
   void LimitToStage(Blocking& b) const;
   void ChoosePasses(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
-  bool Streams() const;
+  void ChooseStores(Blocking& b) const;
 
   const Geometry& g_;
   const jit::IsaInfo& isa_;
@@ -283,11 +288,12 @@ void Chooser::ChooseThreads(Blocking& b) const {
   int64_t tiles = 0;
   for (const ChannelRun& run : b.channels) tiles += run.count;
   const int64_t chunk = std::min(units, b.units_per_chunk);
-  const int64_t items = CeilDiv(units, chunk) * tiles * g_.groups;
+  const int64_t items = CeilDiv(units, chunk) * (b.stores == Stores::kStaged ? 1 : tiles * g_.groups);
   const double us = b.predicted_us;
   const int64_t threads = std::min<int64_t>(threads_, items > threads_ ? threads_ : items * chunk);
   if (!machine_.TeamPays(us, static_cast<double>(threads))) return;
   b.threads = static_cast<int>(threads);
+  if (b.stores == Stores::kStaged) return;
   const auto affordable = static_cast<int64_t>(us / kItemUs / static_cast<double>(items));
   b.parts = std::clamp(CeilDiv(kItemsPerThread * threads, items), int64_t{1},
                        std::min(chunk, std::max(CeilDiv(threads, items), affordable)));
@@ -316,10 +322,13 @@ double Chooser::ChooseChannels(int only_vecs, ChannelRuns& channels) {
   return best;
 }
 
-bool Chooser::Streams() const {
-  const double bytes = static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * kFloat;
-  const bool others = machine_.l3_shared && steps_ >= kStreamSharedSteps;
-  return bytes > static_cast<double>(machine_.l3_bytes) * (others ? kStreamSharedL3Share : kStreamL3Share);
+// Outputs that are staged must not come in longer stretches than the stage can hold.
+void Chooser::ChooseStores(Blocking& b) const {
+  if (staging_.used()) return;
+  b.stores = tile::ChooseStores(g_, b.channels, isa_, machine_);
+  if (b.stores != Stores::kStaged || g_.pad_left + g_.pad_right > kStretch) return;
+  const int64_t segments = CeilDiv(g_.out.w * g_.dst.w * kFloat, OutputStageBytes(machine_));
+  b.segments = std::clamp(segments, b.segments, std::max(b.segments, g_.out.w / kLeastStretch));
 }
 
 Blocking Chooser::Choose(const TileChoice& tile) {
@@ -328,10 +337,13 @@ Blocking Chooser::Choose(const TileChoice& tile) {
   double best = ChooseChannels(tile.vecs, b.channels);
   if (b.channels.empty()) best = ChooseChannels(0, b.channels);
   b.px_cap = px_cap_;
-  constexpr int64_t kStretch = 96;  // pixels; long rows only, so that inputs of a chunk fit and threads share
   b.segments = g_.out.w > 2 * kStretch ? CeilDiv(g_.out.w, kStretch) : 1;
-  b.streams = Streams();
+  ChooseStores(b);
   ChooseOrder(b);
+  if (b.stores == Stores::kStaged) {
+    const int64_t unit = CeilDiv(g_.out.w, b.segments) * g_.dst.w * kFloat;
+    b.units_per_chunk = std::clamp<int64_t>(OutputStageBytes(machine_) / unit, 1, b.units_per_chunk);
+  }
   if (staging_.used()) LimitToStage(b);
   ChoosePasses(b);
   // Taps of larger kernels find the lines of the tap before.

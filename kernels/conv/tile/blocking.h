@@ -28,6 +28,12 @@ struct ChannelRun {
 
 using ChannelRuns = InlineVector<ChannelRun, 8>;
 
+enum class Stores {
+  kCached,
+  kStreamed,  // by the tiles, whose pixels are whole lines: past the caches
+  kStaged,    // collected for all channels of a chunk's pixels, then sent past the caches (output_stage.h)
+};
+
 struct Blocking {
   ChannelRuns channels;
   Staging staging;               // copies of inputs, unless they are read in place
@@ -35,7 +41,7 @@ struct Blocking {
   int64_t segments = 1;          // stretches per row (long rows only)
   int64_t units_per_chunk = 1;   // rows or stretches that one pass over the output channels covers
   int64_t channel_blocks_per_pass = 0;  // blocks of input channels; all of them unless sums are parked
-  bool streams = false;             // the output leaves the caches no room: store past them where lines are whole
+  Stores stores = Stores::kCached;  // staged: an item of work is a whole chunk
   bool prefetches_planes = false;   // inputs in blocks: fetch the lines of the next tile from each plane
   bool prefetches_weights = false;  // all weights together exceed L2: fetch the next ones while computing
   // Items of work are numbered in the order of the loops: chunks, channel tiles, parts of a chunk's rows.

@@ -1,6 +1,7 @@
 // kernels/conv/tile/driver.cc: executes a TilePlan: threads, loop nest, arguments of each kernel call.
 //
-//   for each chunk of rows            inputs of a chunk stay in L2; of some groups at a time, where they are staged
+//   for each chunk of rows            inputs of a chunk stay in L2; of some groups at a time, where they are staged;
+//                                     one item of work where its outputs are staged
 //     for each channel tile           its weights stay in L1 or L2
 //       for each part of the rows     one item of work; threads share the items in this order
 //         for each pass               weights of some input channels; sums in between are parked
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 
+#include "kernels/conv/tile/output_stage.h"
 #include "kernels/conv/tile/stage_copier.h"
 #include "kernels/conv/tile/tile_plan.h"
 #include "kernels/conv/tile/tuning.h"
@@ -39,13 +41,19 @@ class TileDriver {
         g_(plan.geometry_),
         call_(call),
         src_(call.src),
-        stage_(plan, call, reinterpret_cast<float*>(call.scratch) + thread * plan.stage_floats_) {
+        dst_(call.dst),
+        stage_(plan, call, StageOf(plan, call, thread)),
+        output_stage_(plan, call, StageOf(plan, call, thread)) {
     SetTensor();
   }
 
   void RunItem(int64_t item);
 
  private:
+  static float* StageOf(const TilePlan& plan, const ConvCall& call, int thread) {
+    return reinterpret_cast<float*>(call.scratch) + thread * plan.stage_floats_;
+  }
+  void RunStagedOutputs(int64_t chunk);
   void SetTensor();
   void SetChannelTile(int64_t index);
   void PrefetchOutputs(const RowStep& step) const;
@@ -60,7 +68,9 @@ class TileDriver {
   const Geometry& g_;
   const ConvCall& call_;
   const float* src_;                              // first pixel of the tensor, where the kernels find it
+  float* dst_;                                    // … and where they put it
   StageCopier stage_;
+  OutputStage output_stage_;
   int64_t tile_ = -1;                             // the current channel tile
   const ChannelPlan* channels_ = nullptr;
   const float* weights_ = nullptr;                // of the current channel tile, its first block
@@ -80,7 +90,8 @@ void TileDriver::SetTensor() {
   args_.dst_px = g_.dst.w * kFloat;
   args_.dst_block = g_.dst.c * kFloat;
   args_.panel = plan_.panels_.panel_stride * kFloat;
-  args_.stream = plan_.blocking_.streams && reinterpret_cast<uintptr_t>(call_.dst) % kLineBytes == 0;
+  const bool is_aligned = reinterpret_cast<uintptr_t>(call_.dst) % kLineBytes == 0;
+  args_.stream = plan_.blocking_.stores == Stores::kStreamed && is_aligned;
   args_.post_params = plan_.post_params_.data();
   for (size_t op = 0; op < g_.post_ops.size(); ++op) {
     args_.residual_px[op] = g_.residuals[op].w * kFloat;
@@ -148,7 +159,7 @@ void TileDriver::SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t 
   const int64_t in_x = x * g_.stride.w - g_.pad_left;
   args_.src = Shift(src_, (n * g_.src.n + in_y * g_.src.h + in_x * g_.src.w) * kFloat +
                                    src_channel_ + blocks_.begin * args_.src_block_step);
-  args_.dst = Shift(call_.dst, (n * g_.dst.n + y * g_.dst.h + x * g_.dst.w) * kFloat + dst_channel_);
+  args_.dst = Shift(dst_, (n * g_.dst.n + y * g_.dst.h + x * g_.dst.w) * kFloat + dst_channel_);
   args_.columns = step.columns;
   args_.tiles = step.tiles;
   args_.src_tile = step.px * args_.src_px;
@@ -176,6 +187,7 @@ void TileDriver::PrefetchOutputs(const RowStep& step) const {
 
 void TileDriver::RunItem(int64_t item) {
   const Blocking& b = plan_.blocking_;
+  if (plan_.stages_outputs()) return RunStagedOutputs(item);
   const int64_t tiles = g_.groups * plan_.channel_tiles_;
   const int64_t tile = item / b.parts % tiles, chunk = item / b.parts / tiles;
   if (b.staging.used()) src_ = stage_.Copy(chunk, tile / (plan_.channel_tiles_ * b.staging.groups));
@@ -185,6 +197,18 @@ void TileDriver::RunItem(int64_t item) {
   const Range part = SplitRange(units.end - units.begin, b.parts, item % b.parts);
   RunPasses({units.begin + part.begin, units.begin + part.end}, tile + 1 < tiles);
   if (args_.stream) _mm_sfence();  // streamed stores are not ordered with what the thread does next
+}
+
+void TileDriver::RunStagedOutputs(int64_t chunk) {
+  const Range units = plan_.Chunk(chunk);
+  dst_ = output_stage_.Begin(units);
+  const int64_t tiles = g_.groups * plan_.channel_tiles_;
+  for (tile_ = 0; tile_ < tiles; ++tile_) {
+    SetChannelTile(tile_);
+    RunPasses(units, tile_ + 1 < tiles);
+  }
+  output_stage_.Flush();
+  _mm_sfence();
 }
 
 void TileDriver::RunPasses(Range units, bool has_next_tile) {
@@ -255,7 +279,7 @@ Range TilePlan::Chunk(int64_t index) const {
 }
 
 int64_t TilePlan::work_items() const {
-  return chunks() * geometry_.groups * channel_tiles_ * blocking_.parts;
+  return chunks() * (stages_outputs() ? 1 : geometry_.groups * channel_tiles_ * blocking_.parts);
 }
 
 void TilePlan::Run(const ConvCall& call) const noexcept {

@@ -64,8 +64,7 @@ const float* StageCopier::GatherPixels(Range units) const {
     Gather(from, pixels, to);
     to += pixels * s.pixel;
   }
-  const int64_t first = units.begin / stretches.count * g.out.w + stretches.begin(units.begin % stretches.count);
-  return Shift(stage_, -first * s.pixel * kFloat);
+  return Shift(stage_, -plan_.FirstPixel(units.begin) * s.pixel * kFloat);
 }
 
 // Neighbouring pixels, all blocks.

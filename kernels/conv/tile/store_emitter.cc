@@ -74,10 +74,10 @@ void TileEmitter::ForEachVector(const Address& tensor, const Address& px_stride,
   for (int b = 0; b < bases; ++b) {
     if (b > 0) a_.add(block, block_stride);
     pixels_.EmitBases(a_, block);
-    for (int i = 0; i < vecs_per_base; ++i) {
-      const int v = halves ? b / 2 : b * vecs_per_base + i;
-      if (v >= spec_.oc_vecs) break;
-      for (int p = 0; p < spec_.px; ++p) {
+    for (int p = 0; p < spec_.px; ++p) {
+      for (int i = 0; i < vecs_per_base; ++i) {
+        const int v = halves ? b / 2 : b * vecs_per_base + i;
+        if (v >= spec_.oc_vecs) break;
         emit(a_.ptr[pixels_.at(p) + i * vec_bytes], p, v, halves ? b % 2 : -1);
       }
     }

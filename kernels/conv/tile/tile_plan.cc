@@ -47,7 +47,7 @@ Result<std::unique_ptr<ConvPlan>> TilePlan::Make(const char* algorithm, Geometry
   plan->CopyScales();
   const Geometry& g = plan->geometry_;
   plan->prefetches_outputs_ = g.groups > 1 && g.dst_layout == Layout::kNhwc && g.dst.w >= kFarPixels * g.oc_g &&
-                              !plan->blocking_.streams;
+                              plan->blocking_.stores == Stores::kCached;
   return std::unique_ptr<ConvPlan>(std::move(plan));
 }
 
@@ -75,13 +75,13 @@ Status TilePlan::CutStretches() {
   return {};
 }
 
-// Copies pixels of the groups that are staged together, or of a block.
+// Copies pixels of the groups that are staged together, or of a block, or the outputs of a chunk.
 Status TilePlan::GetCopy() {
   const Staging& s = blocking_.staging;
-  if (!s.used()) return {};
+  if (!s.used() && !stages_outputs()) return {};
   stage_floats_ = StageFloats();
-  const int64_t run = s.gathers() ? s.block : s.groups * geometry_.ic_g;
-  Result<jit::KernelPtr> made = reorder::GetCopyKernel(reorder::SpecOfRun(isa_, run, false));
+  const int64_t run = !s.used() ? reorder::kMaxBakedRun + 1 : s.gathers() ? s.block : s.groups * geometry_.ic_g;
+  Result<jit::KernelPtr> made = reorder::GetCopyKernel(reorder::SpecOfRun(isa_, run, stages_outputs()));
   if (!made.ok()) return made.status();
   copy_ = std::move(made).value();
   return {};
@@ -89,9 +89,11 @@ Status TilePlan::GetCopy() {
 
 int64_t TilePlan::StageFloats() const {
   const Staging& s = blocking_.staging;
-  if (!s.gathers()) return s.in_rows * s.row;
+  if (s.copies_rows()) return s.in_rows * s.row;
   const int64_t widest = (stretches_.width + (stretches_.wide > 0)) * stretches_.grain;
-  return std::min(blocking_.units_per_chunk, units()) * std::min(widest, stretches_.pixels) * s.pixel;
+  const int64_t pixels = std::min(blocking_.units_per_chunk, units()) * std::min(widest, stretches_.pixels);
+  if (s.gathers()) return pixels * s.pixel;
+  return CeilDiv(pixels * geometry_.dst.w, kLineFloats) * kLineFloats + kLineFloats;
 }
 
 Status TilePlan::CompileKernels() {
@@ -140,21 +142,6 @@ Status TilePlan::MakeSteps(const TileSpec& spec, RowSteps& rows) {
   return {};
 }
 
-// Whether each pixel of each tile is whole cache lines of output, given an aligned tensor. NHWC only: in blocked
-// layouts a tile writes to several planes, and stores past the caches were slower there (0.64x, Zen 3).
-bool TilePlan::StoresWholeLines() const {
-  const Geometry& g = geometry_;
-  const int64_t vec_bytes = panels_.lanes * kFloat;
-  if (g.dst_layout != Layout::kNhwc || g.oc_g * kFloat % kLineBytes != 0) return false;
-  for (const int64_t stride : {g.dst.n, g.dst.h, g.dst.w}) {
-    if (stride * kFloat % kLineBytes != 0) return false;
-  }
-  for (const ChannelRun& run : blocking_.channels) {
-    if (run.oc_vecs * vec_bytes % kLineBytes != 0 || run.first_vec * vec_bytes % kLineBytes != 0) return false;
-  }
-  return true;
-}
-
 TileSpec TilePlan::SpecOf(const ChannelRun& run) const {
   TileSpec spec{};
   spec.isa = isa_;
@@ -163,7 +150,7 @@ TileSpec TilePlan::SpecOf(const ChannelRun& run) const {
   spec.dst_order = DstOrderOf(geometry_.dst_layout, static_cast<int>(panels_.lanes));
   if (run.oc_vecs == 1 && spec.dst_order == DstOrder::kPairs) spec.dst_order = DstOrder::kContiguous;
   if (HasPieces(geometry_)) spec.flags |= TileSpec::kPieces;
-  if (blocking_.streams && StoresWholeLines()) spec.flags |= TileSpec::kStream;
+  if (blocking_.stores == Stores::kStreamed) spec.flags |= TileSpec::kStream;
   if (blocking_.channel_blocks_per_pass < edge_.blocks) spec.flags |= TileSpec::kPartial;
   spec.post_ops = jit::PostOpChain(geometry_.post_ops);
   return spec;
@@ -274,6 +261,10 @@ std::string TilePlan::Describe() const {
          (s.gathers() ? "all channels of the pixels of a pass"
                       : std::to_string(s.in_rows) + " rows of " + std::to_string(s.groups) + " groups at a time") +
          ", " + std::to_string(stage_floats_ * kFloat) + " bytes");
+  }
+  if (blocking_.stores != Stores::kCached) {
+    line(std::string("outputs: stored past the caches") +
+         (!stages_outputs() ? "" : ", collected first, " + std::to_string(stage_floats_ * kFloat) + " bytes"));
   }
   return text + DescribeKernels(kernels_);
 }

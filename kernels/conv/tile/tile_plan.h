@@ -89,14 +89,19 @@ class TilePlan final : public ConvPlan {
  private:
   friend class TileDriver;
   friend class StageCopier;
+  friend class OutputStage;
 
   TilePlan(const char* algorithm, Geometry geometry, Blocking blocking, Isa isa);
-  bool StoresWholeLines() const;
   // Rows or stretches that one pass over the output channels covers; staged rows are of one image.
   int64_t chunks() const;
   Range Chunk(int64_t index) const;
+  // Of a row or stretch, in the whole tensor.
+  int64_t FirstPixel(int64_t unit) const {
+    return unit / stretches_.count * geometry_.out.w + stretches_.begin(unit % stretches_.count);
+  }
   int64_t units() const { return geometry_.n * geometry_.out.h * stretches_.count; }
   int64_t work_items() const;
+  bool stages_outputs() const { return blocking_.stores == Stores::kStaged; }
   Status CompileKernels();
   Status GetCopy();
   int64_t StageFloats() const;
@@ -126,7 +131,7 @@ class TilePlan final : public ConvPlan {
   InlineVector<TileSpec, 8> specs_;      // of kernels_
   std::vector<float> post_params_;       // alpha, beta per post-op
   std::vector<std::vector<float>> scales_;  // per post-op: [group][panel][lane]
-  jit::KernelPtr copy_;                  // to the stage
+  jit::KernelPtr copy_;                  // to the stage, or from it
   int64_t stage_floats_ = 0;             // of one thread
   const jit::CompiledKernel* main_kernel_ = nullptr;  // does most of the work
   bool main_is_edge_ = false;

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "kernels/sizes.h"
+
 namespace rafter::tile {
 namespace {
 
@@ -68,15 +70,32 @@ TEST(Blocking, TileChoiceOverrides) {
 TEST(Blocking, StreamsWhatL3WillNotKeep) {
   MachineModel machine;
   machine.l3_bytes = 32 << 20;
-  const auto streams = [&](int64_t ic, int64_t size) {
-    return ChooseBlocking(Layer(ic, 64, size, 1, Layout::kNhwc), jit::GetIsaInfo(Isa::kAvx2), machine, 1).streams;
+  const auto stores = [&](int64_t ic, int64_t oc, int64_t size) {
+    return ChooseBlocking(Layer(ic, oc, size, 1, Layout::kNhwc), jit::GetIsaInfo(Isa::kAvx2), machine, 1).stores;
   };
-  EXPECT_FALSE(streams(64, 224));  // 13 MB
-  EXPECT_TRUE(streams(64, 300));   // 23 MB
+  EXPECT_EQ(stores(64, 64, 224), Stores::kCached);    // 13 MB
+  EXPECT_EQ(stores(64, 64, 300), Stores::kStreamed);  // 23 MB
+  EXPECT_EQ(stores(64, 60, 300), Stores::kStaged);    // pixels of 3.75 lines
+  EXPECT_EQ(stores(2000, 60, 300), Stores::kCached);  // weights of 480 KB
   machine.l3_shared = true;
-  EXPECT_TRUE(streams(64, 224));
-  EXPECT_FALSE(streams(8, 224));
-  EXPECT_FALSE(streams(64, 112));  // 3 MB
+  EXPECT_EQ(stores(64, 64, 224), Stores::kStreamed);
+  EXPECT_EQ(stores(64, 60, 224), Stores::kStaged);
+  EXPECT_EQ(stores(64, 64, 112), Stores::kCached);  // 3 MB
+}
+
+TEST(Blocking, StagesFitTheirShareOfL2) {
+  MachineModel machine;
+  machine.l3_bytes = 1 << 20;
+  for (const int64_t oc : {3, 60, 1000}) {
+    for (const int64_t size : {40, 150, 1000}) {
+      const Geometry g = Layer(8, oc, size, 1, Layout::kNhwc);
+      const Blocking b = ChooseBlocking(g, jit::GetIsaInfo(Isa::kAvx2), machine, 1);
+      if (b.stores != Stores::kStaged) continue;
+      const int64_t unit = CeilDiv(size, b.segments) * oc * kFloat;
+      EXPECT_LE(b.units_per_chunk * unit, machine.l2_bytes / 8 + unit) << oc << " channels, " << size;
+      EXPECT_LE(unit, 2 * machine.l2_bytes / 8) << oc << " channels, " << size;
+    }
+  }
 }
 
 TEST(Blocking, RegistersSufficeForEveryShape) {

@@ -58,6 +58,29 @@ TEST(StreamedOutput, NotWherePixelsShareLines) {
   });
 }
 
+// Chunks of a row, of several rows, of parts of a row, of a last row alone; lines that chunks share.
+TEST(StagedOutput, IsRightForAnyPixelAndChunk) {
+  ForEachIsa([](Isa) {
+    for (const int64_t l2 : {2 << 10, 16 << 10, 128 << 10}) {
+      const ScopedCaches caches({.l2 = l2, .l3 = 64});
+      for (const int64_t oc : {1, 7, 17, 24, 40, 100}) {
+        ConvDesc desc;
+        desc.n = 2, desc.ic = 3, desc.oc = oc, desc.in = {7, 37}, desc.kernel = {3, 3}, desc.pad = {1, 1, 1, 1};
+        desc.post_ops = {PostOp::Relu(), PostOp::ResidualAdd()};
+        for (const int threads : {1, 3}) {
+          ConvTester tester(desc);
+          ASSERT_TRUE(tester.Algorithm("direct").Threads(threads).Run()) << "oc " << oc << ", L2 " << l2;
+          ASSERT_TRUE(tester.ResidualInPlace().Run()) << "oc " << oc << ", L2 " << l2;
+        }
+        desc.kernel = {1, 1}, desc.pad = {};
+        ASSERT_TRUE(ConvTester(desc).Algorithm("pointwise").Threads(2).Run()) << "oc " << oc << ", L2 " << l2;
+        desc.ic = 3 * 7, desc.oc = oc * 7, desc.groups = 7;
+        ASSERT_TRUE(ConvTester(desc).Algorithm("pointwise").Threads(2).Run()) << "oc " << oc << ", L2 " << l2;
+      }
+    }
+  });
+}
+
 // Weights of a channel tile that exceed L2's share, and chunks of rows that follow each other with the same tile: each
 // starts with the first pass again.
 TEST(WeightsInPasses, ChunksOfOneChannelTile) {
