@@ -53,6 +53,7 @@ class Chooser {
   void ChooseOrder(Blocking& b) const;
   void LimitToStage(Blocking& b) const;
   void ChoosePasses(Blocking& b) const;
+  void SplitRows(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
   void ChooseStores(Blocking& b) const;
 
@@ -282,18 +283,30 @@ void Chooser::ChoosePasses(Blocking& b) const {
   b.units_per_chunk = std::min(b.units_per_chunk, kPartialBytes / unit_bytes);
 }
 
+// Threads take chunks of their own where that reads few weights twice: those that share pixels write to the same lines.
+void Chooser::SplitRows(Blocking& b) const {
+  const int64_t units = g_.n * g_.out.h * b.segments;
+  const double weights = static_cast<double>(g_.groups * g_.oc_g * g_.ic_g * g_.taps()) * kFloat;
+  if (threads_ == 1 || staging_.used() || units < 2 * threads_) return;
+  if (weights > static_cast<double>(machine_.l2_bytes) * kL2Share) return;
+  const int64_t chunks = CeilDiv(CeilDiv(units, b.units_per_chunk), threads_) * threads_;
+  b.units_per_chunk = CeilDiv(units, chunks);
+  b.takes_whole_chunks = b.takes_whole_chunks || b.predicted_us < kWholeChunksUs * threads_;
+}
+
 // As many threads as bring more than waking them costs; parts so that each gets several items.
 void Chooser::ChooseThreads(Blocking& b) const {
   const int64_t units = std::max<int64_t>(1, g_.n * g_.out.h * b.segments);
   int64_t tiles = 0;
   for (const ChannelRun& run : b.channels) tiles += run.count;
+  SplitRows(b);
   const int64_t chunk = std::min(units, b.units_per_chunk);
-  const int64_t items = CeilDiv(units, chunk) * (b.stores == Stores::kStaged ? 1 : tiles * g_.groups);
+  const int64_t items = CeilDiv(units, chunk) * (b.takes_whole_chunks ? 1 : tiles * g_.groups);
   const double us = b.predicted_us;
   const int64_t threads = std::min<int64_t>(threads_, items > threads_ ? threads_ : items * chunk);
   if (!machine_.TeamPays(us, static_cast<double>(threads))) return;
   b.threads = static_cast<int>(threads);
-  if (b.stores == Stores::kStaged) return;
+  if (b.takes_whole_chunks) return;
   const auto affordable = static_cast<int64_t>(us / kItemUs / static_cast<double>(items));
   b.parts = std::clamp(CeilDiv(kItemsPerThread * threads, items), int64_t{1},
                        std::min(chunk, std::max(CeilDiv(threads, items), affordable)));
@@ -343,6 +356,7 @@ Blocking Chooser::Choose(const TileChoice& tile) {
   if (b.stores == Stores::kStaged) {
     const int64_t unit = CeilDiv(g_.out.w, b.segments) * g_.dst.w * kFloat;
     b.units_per_chunk = std::clamp<int64_t>(OutputStageBytes(machine_) / unit, 1, b.units_per_chunk);
+    b.takes_whole_chunks = true;
   }
   if (staging_.used()) LimitToStage(b);
   ChoosePasses(b);

@@ -41,10 +41,12 @@ struct Blocking {
   int64_t segments = 1;          // stretches per row (long rows only)
   int64_t units_per_chunk = 1;   // rows or stretches that one pass over the output channels covers
   int64_t channel_blocks_per_pass = 0;  // blocks of input channels; all of them unless sums are parked
-  Stores stores = Stores::kCached;  // staged: an item of work is a whole chunk
+  Stores stores = Stores::kCached;
   bool prefetches_planes = false;   // inputs in blocks: fetch the lines of the next tile from each plane
   bool prefetches_weights = false;  // all weights together exceed L2: fetch the next ones while computing
-  // Items of work are numbered in the order of the loops: chunks, channel tiles, parts of a chunk's rows.
+  // Items of work are whole chunks, or numbered in the order of the loops: chunks, channel tiles, parts of a chunk's
+  // rows.
+  bool takes_whole_chunks = false;
   int64_t parts = 1;
   int threads = 1;
   double predicted_us = 0;

@@ -1,7 +1,7 @@
 // kernels/conv/tile/driver.cc: executes a TilePlan: threads, loop nest, arguments of each kernel call.
 //
 //   for each chunk of rows            inputs of a chunk stay in L2; of some groups at a time, where they are staged;
-//                                     one item of work where its outputs are staged
+//                                     one item of work where its outputs are staged or there is little to do
 //     for each channel tile           its weights stay in L1 or L2
 //       for each part of the rows     one item of work; threads share the items in this order
 //         for each pass               weights of some input channels; sums in between are parked
@@ -53,7 +53,7 @@ class TileDriver {
   static float* StageOf(const TilePlan& plan, const ConvCall& call, int thread) {
     return reinterpret_cast<float*>(call.scratch) + thread * plan.stage_floats_;
   }
-  void RunStagedOutputs(int64_t chunk);
+  void RunChunk(int64_t chunk);
   void SetTensor();
   void SetChannelTile(int64_t index);
   void PrefetchOutputs(const RowStep& step) const;
@@ -187,7 +187,7 @@ void TileDriver::PrefetchOutputs(const RowStep& step) const {
 
 void TileDriver::RunItem(int64_t item) {
   const Blocking& b = plan_.blocking_;
-  if (plan_.stages_outputs()) return RunStagedOutputs(item);
+  if (b.takes_whole_chunks) return RunChunk(item);
   const int64_t tiles = g_.groups * plan_.channel_tiles_;
   const int64_t tile = item / b.parts % tiles, chunk = item / b.parts / tiles;
   if (b.staging.used()) src_ = stage_.Copy(chunk, tile / (plan_.channel_tiles_ * b.staging.groups));
@@ -199,16 +199,17 @@ void TileDriver::RunItem(int64_t item) {
   if (args_.stream) _mm_sfence();  // streamed stores are not ordered with what the thread does next
 }
 
-void TileDriver::RunStagedOutputs(int64_t chunk) {
+// All channels of a chunk.
+void TileDriver::RunChunk(int64_t chunk) {
   const Range units = plan_.Chunk(chunk);
-  dst_ = output_stage_.Begin(units);
+  if (plan_.stages_outputs()) dst_ = output_stage_.Begin(units);
   const int64_t tiles = g_.groups * plan_.channel_tiles_;
   for (tile_ = 0; tile_ < tiles; ++tile_) {
     SetChannelTile(tile_);
     RunPasses(units, tile_ + 1 < tiles);
   }
-  output_stage_.Flush();
-  _mm_sfence();
+  if (plan_.stages_outputs()) output_stage_.Flush();
+  if (plan_.blocking_.stores != Stores::kCached) _mm_sfence();
 }
 
 void TileDriver::RunPasses(Range units, bool has_next_tile) {
@@ -279,7 +280,7 @@ Range TilePlan::Chunk(int64_t index) const {
 }
 
 int64_t TilePlan::work_items() const {
-  return chunks() * (stages_outputs() ? 1 : geometry_.groups * channel_tiles_ * blocking_.parts);
+  return chunks() * (blocking_.takes_whole_chunks ? 1 : geometry_.groups * channel_tiles_ * blocking_.parts);
 }
 
 void TilePlan::Run(const ConvCall& call) const noexcept {
