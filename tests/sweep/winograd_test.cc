@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/machine_model.h"
 #include "tests/support/conv_tester.h"
 #include "tests/support/for_each_isa.h"
 #include "tests/support/inline_threads.h"
+#include "tests/support/scoped_machine.h"
 
 namespace rafter::testing {
 namespace {
@@ -106,20 +106,6 @@ TEST(Winograd, OneDimensionAndGroups) {
   });
 }
 
-// Caches so small that inputs and outputs are prefetched while products are computed.
-class ScopedSmallL2 {
- public:
-  ScopedSmallL2() : original_(CurrentMachineModel()) {
-    MachineModel model = original_;
-    model.l2_bytes = 4096;
-    SetMachineModel(model);
-  }
-  ~ScopedSmallL2() { SetMachineModel(original_); }
-
- private:
-  const MachineModel original_;
-};
-
 TEST(Winograd, PrefetchesWithinTheTensorsAndChangesNothing) {
   ForEachIsa([](Isa) {
     for (const auto& [groups, ic_g, oc_g] : {std::array<int64_t, 3>{1, 16, 40}, {1, 20, 17}, {6, 16, 16}}) {
@@ -129,11 +115,37 @@ TEST(Winograd, PrefetchesWithinTheTensorsAndChangesNothing) {
         for (const char* tile : {"winograd_f4", "winograd_f2"}) {
           ConvTester usual(desc);
           ASSERT_TRUE(usual.Algorithm(tile).Data(DataKind::kReal).Run()) << tile << " groups " << groups;
-          const ScopedSmallL2 small;
+          const ScopedCaches small({.l2 = 4 << 10});  // so that inputs and outputs are prefetched
           for (const int threads : {1, 3}) {
             ConvTester ahead(desc);
             ASSERT_TRUE(ahead.Algorithm(tile).Data(DataKind::kReal).Threads(threads).Run()) << tile << " " << groups;
             EXPECT_TRUE(SameBits(usual.output(), ahead.output())) << tile << " groups " << groups;
+          }
+        }
+      }
+    }
+  });
+}
+
+// Outputs through the stage, with lines that neighbouring pieces and rows share, and in place: the same bits.
+TEST(Winograd, OutputsPastTheCaches) {
+  ForEachIsa([](Isa) {
+    for (const auto& [groups, ic_g, oc_g] : {std::array<int64_t, 3>{1, 16, 1}, {1, 20, 17}, {1, 16, 40}, {3, 16, 16}}) {
+      for (const Size2 kernel : {Size2{1, 3}, Size2{3, 1}, Size2{3, 3}}) {
+        ConvDesc desc = Desc(groups * ic_g, groups * oc_g, {13, 51}, Layout::kNhwc, Layout::kNhwc);
+        desc.groups = groups, desc.n = 2, desc.kernel = kernel;
+        desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+        for (const char* tile : kTiles) {
+          if (kernel != Size2{3, 3} && tile != kTiles[0]) continue;
+          ConvTester usual(desc);
+          ASSERT_TRUE(usual.Algorithm(tile).Data(DataKind::kReal).Run()) << tile << " groups " << groups;
+          const ScopedCaches small({.l3 = 64});
+          for (const int threads : {1, 3}) {
+            ConvTester past(desc);
+            past.Algorithm(tile).Data(DataKind::kReal).Threads(threads);
+            ASSERT_TRUE(past.Run()) << tile << " groups " << groups;
+            EXPECT_TRUE(SameBits(usual.output(), past.output())) << tile << " groups " << groups;
+            ASSERT_TRUE(past.ResidualInPlace().Run()) << tile << " groups " << groups;
           }
         }
       }

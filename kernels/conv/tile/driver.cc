@@ -7,8 +7,6 @@
 //         for each pass               weights of some input channels; sums in between are parked
 //           for each row of the part
 //             for each step of the row  one kernel call: neighbouring tiles of one width
-#include <xmmintrin.h>
-
 #include <algorithm>
 
 #include "kernels/conv/tile/output_stage.h"
@@ -18,6 +16,7 @@
 #include "kernels/lane_masks.h"
 #include "kernels/shift.h"
 #include "kernels/sizes.h"
+#include "kernels/store_choice.h"
 #include "runtime/parallel.h"
 #include "runtime/work_shares.h"
 
@@ -196,7 +195,7 @@ void TileDriver::RunItem(int64_t item) {
   const Range units = plan_.Chunk(chunk);
   const Range part = SplitRange(units.end - units.begin, b.parts, item % b.parts);
   RunPasses({units.begin + part.begin, units.begin + part.end}, tile + 1 < tiles);
-  if (args_.stream) _mm_sfence();  // streamed stores are not ordered with what the thread does next
+  if (args_.stream) FinishStores();
 }
 
 // All channels of a chunk.
@@ -209,7 +208,7 @@ void TileDriver::RunChunk(int64_t chunk) {
     RunPasses(units, tile_ + 1 < tiles);
   }
   if (plan_.stages_outputs()) output_stage_.Flush();
-  if (plan_.blocking_.stores != Stores::kCached) _mm_sfence();
+  if (plan_.blocking_.stores != Stores::kCached) FinishStores();
 }
 
 void TileDriver::RunPasses(Range units, bool has_next_tile) {

@@ -5,14 +5,14 @@
 
 #include "kernels/conv/tile/tuning.h"
 #include "kernels/sizes.h"
+#include "kernels/store_choice.h"
 
 namespace rafter::tile {
 
 namespace {
 
-bool ExceedsCaches(const Geometry& g, const MachineModel& machine) {
-  const double bytes = static_cast<double>(g.n * g.groups * g.oc_g * g.out.h * g.out.w) * kFloat;
-  return bytes > static_cast<double>(machine.l3_bytes) * (machine.l3_shared ? kStreamSharedL3Share : kStreamL3Share);
+double OutputBytes(const Geometry& g) {
+  return static_cast<double>(g.n * g.groups * g.oc_g * g.out.h * g.out.w) * kFloat;
 }
 
 // Whether each pixel of each tile is whole cache lines, given an aligned tensor.
@@ -39,7 +39,7 @@ bool CanStage(const Geometry& g, const MachineModel& machine) {
 // NHWC only: in blocked layouts a tile writes to several planes, and stores past the caches were slower there (0.64x,
 // Zen 3).
 Stores ChooseStores(const Geometry& g, const ChannelRuns& runs, const jit::IsaInfo& isa, const MachineModel& machine) {
-  if (g.dst_layout != Layout::kNhwc || !ExceedsCaches(g, machine)) return Stores::kCached;
+  if (g.dst_layout != Layout::kNhwc || !OutputExceedsCaches(OutputBytes(g), machine)) return Stores::kCached;
   if (HasWholeLines(g, runs, isa.vec_bytes)) return Stores::kStreamed;
   return CanStage(g, machine) ? Stores::kStaged : Stores::kCached;
 }

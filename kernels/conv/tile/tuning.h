@@ -62,21 +62,11 @@ inline constexpr int64_t kTlbPages = 64, kPageBytes = 4096;
 // and 167 us, 192 to 16 79 and 62, 192 to 64 at 35x35 406 and 376; but 832 to 32 at 7x7 (NCHW16c) 34.8 and 35.9.
 inline constexpr double kPlanesL2Share = 0.5;
 
-// Outputs above this share of L3 are stored past the caches: the next layer would not find them, and nothing is read
-// from memory only to be overwritten. Zen 3, AVX2, 3 to 64 channels 3x3, 1 and 2 threads: at 300x300 (23 MB) 1.43x and
-// 1.56x, at 224x224 (13 MB) 1.29x and 1.62x; 1x1 32 to 64 at 256x256 (17 MB) 1.25x and 1.45x. It pays from 2 MB on when
-// nobody reads the output, which is why the size alone does not decide.
-inline constexpr double kStreamL3Share = 0.5;
-// … and above this share where other guests use L3 as well. 3 to 64 3x3 at 224x224 (13 MB) 2749 and 2287 us (2 threads
-// 1321 and 1267), 1x1 64 to 128 at 147x147 (11 MB) 4809 and 4351, 16 to 320 at 80x80 (8 MB) 1119 and 888, 8 to 256 at
-// 100x100 (10 MB) 1320 and 929 (quiet: 823 and 886), 11 to 256 at 112x112 3378 and 1428. From 3 MB on it gains 5 to
-// 8 %. Stores of one pixel follow each other: in the order of vectors they took 8 to 15 % more time beyond L2, and
-// streams of few steps per output gained nothing.
-inline constexpr double kStreamSharedL3Share = 0.2;
 // Share of L2 for outputs that are staged because their pixels are no whole lines. Zen 3, AVX2, us of plain stores and
 // staged: 1x1 11 to 280 at 112x112 (14 MB) 3693 and 1960, 27 to 314 at 75x75 (7 MB) 2963 and 1624, 3 to 40 3x3 at
 // 224x224 3543 and 2255; 32 to 256 KB alike. Whole lines are streamed at once: staged, 16 to 320 at 80x80 1.3 times as
-// long.
+// long. Stores of one pixel follow each other: in the order of vectors they took 8 to 15 % more time beyond L2, and
+// streams of few steps per output gained nothing.
 inline constexpr double kOutputStageL2Share = 0.125;
 
 // Share of L1 up to which a tile's weights are taken to stay there from tile to tile.

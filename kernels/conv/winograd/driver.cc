@@ -13,6 +13,7 @@
 
 #include "kernels/conv/winograd/worker.h"
 #include "kernels/sizes.h"
+#include "kernels/store_choice.h"
 #include "runtime/parallel.h"
 #include "runtime/work_shares.h"
 
@@ -105,7 +106,9 @@ void Worker::PrefetchShare(Range block, Range next, int64_t next_group, int shar
   };
   const Range outputs = spread(block), inputs = spread(next);
   const Range vecs{0, plan_.blocking_.groups * plan_.layout_.oc_g / lanes_};
-  for (int64_t i = outputs.begin; i < outputs.end; ++i) PrefetchOutputs(OneTile(block.begin + i), 0, vecs);
+  if (plan_.staged_tiles_ == 0) {
+    for (int64_t i = outputs.begin; i < outputs.end; ++i) PrefetchOutputs(OneTile(block.begin + i), 0, vecs);
+  }
   for (int64_t i = inputs.begin; i < inputs.end; ++i) {
     const TileRun run = OneTile(next.begin + i);
     PrefetchInputs(next_group, run, i == 0 || run.x == 0);
@@ -165,6 +168,7 @@ void WinogradPlan::RunBlocks(const ConvCall& call, int threads) const {
         worker.TransformOutputs(block, {0, groups * layout_.vecs});
       }
     }
+    if (staged_tiles_ > 0) FinishStores();
   });
 }
 

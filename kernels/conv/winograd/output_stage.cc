@@ -48,20 +48,34 @@ void Worker::PrefetchOutputs(const TileRun& run, int64_t tile, Range vecs) const
   }
 }
 
-// NHWC: a tile after the other, all vectors of channels.
+// NHWC, in place or through the stage.
 void Worker::StorePixels(const TileRun& run, Range vecs) {
+  const Strides& s = problem_.dst;
+  float* first = call_.dst + run.n * s.n + run.y * shape_.out_h() * s.h + run.x * shape_.out_w() * s.w;
+  if (plan_.staged_tiles_ == 0) return StoreTiles(run, vecs, first, s.h);
+  for (int64_t tile = 0; tile < run.count; tile += plan_.staged_tiles_) {
+    TileRun part = run;
+    part.x += tile, part.first += tile;
+    part.count = std::min(plan_.staged_tiles_, run.count - tile);
+    StoreTiles(part, vecs, buffers_.stage, plan_.StagedRow());
+    StreamRows(part, first + tile * shape_.out_w() * s.w);
+  }
+}
+
+// A tile after the other, all vectors of channels. `first` and `dst_row` (floats): where the outputs go.
+void Worker::StoreTiles(const TileRun& run, Range vecs, float* first, int64_t dst_row) {
   const Strides& s = problem_.dst;
   const int64_t full = std::min(vecs.end, plan_.blocking_.groups * problem_.oc_g / lanes_);
   const int64_t y = run.y * shape_.out_h();
   OutputArgs args;
-  args.dst_row = s.h * kFloat, args.dst_px = s.w * kFloat;
+  args.dst_row = dst_row * kFloat, args.dst_px = s.w * kFloat;
   args.m_step = args.dst_step = args.channel_step = lanes_ * kFloat;
   const auto store = [&](OutputFunction* kernel, int64_t tile, int64_t vec, int64_t count) {
     if (count <= 0) return;
     const int64_t x = (run.x + tile) * shape_.out_w(), channel = group_ * problem_.oc_g + vec * lanes_;
     SetChannels(args, vec);
     args.m = buffers_.m + (run.first + tile) * plan_.m_rows_.tile + vec * lanes_;
-    args.dst = call_.dst + run.n * s.n + y * s.h + x * s.w + channel;
+    args.dst = first + tile * shape_.out_w() * s.w + channel;
     args.pixels = PixelMask(run.y, run.x + tile);
     args.count = count;
     int next = 0;
@@ -74,10 +88,26 @@ void Worker::StorePixels(const TileRun& run, Range vecs) {
     }
     kernel(&args);
   };
+  const bool prefetches = !plan_.prefetches_ && plan_.staged_tiles_ == 0;
   for (int64_t tile = 0; tile < run.count; ++tile) {
-    if (tile + 1 < run.count && !plan_.prefetches_) PrefetchOutputs(run, tile + 1, {vecs.begin, full});
+    if (prefetches && tile + 1 < run.count) PrefetchOutputs(run, tile + 1, {vecs.begin, full});
     store(plan_.output_, tile, vecs.begin, full - vecs.begin);
     if (full < vecs.end) store(plan_.output_tail_, tile, full, 1);
+  }
+}
+
+// The staged outputs of neighbouring tiles to memory, a row of pixels at a time: past the caches.
+void Worker::StreamRows(const TileRun& run, float* first) const {
+  const Strides& s = problem_.dst;
+  const int64_t rows = std::min<int64_t>(shape_.out_h(), problem_.oh - run.y * shape_.out_h());
+  const int64_t pixels = std::min(run.count * shape_.out_w(), problem_.ow - run.x * shape_.out_w());
+  reorder::CopyArgs args;
+  args.src = buffers_.stage, args.dst = first;
+  args.rows = rows, args.run_bytes = pixels * s.w * kFloat;
+  args.src_row_bytes = plan_.StagedRow() * kFloat, args.dst_row_bytes = s.h * kFloat;
+  if (pixels * s.w >= reorder::kMinOpenRun) return plan_.stream_(&args);
+  for (int64_t row = 0; row < rows; ++row) {
+    std::copy_n(buffers_.stage + row * plan_.StagedRow(), pixels * s.w, first + row * s.h);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/conv/winograd/tuning.h"
 #include "kernels/conv/winograd/winograd.h"
 #include "kernels/sizes.h"
+#include "kernels/store_choice.h"
 
 namespace rafter::winograd {
 
@@ -44,6 +45,7 @@ Result<std::unique_ptr<ConvPlan>> WinogradPlan::Make(const char* algorithm, cons
                                                      TileShape shape, const PlanContext& context) {
   std::unique_ptr<WinogradPlan> plan(new WinogradPlan(algorithm, problem, shape, context));
   if (Status status = plan->GetKernels(); !status.ok()) return status;
+  if (Status status = plan->StageOutputs(*context.machine); !status.ok()) return status;
   plan->LayOutScratch();
   const ConvDesc& d = problem.desc;
   plan->prefetches_ = d.src.layout == Layout::kNhwc && d.dst.layout == Layout::kNhwc &&
@@ -154,6 +156,22 @@ Status WinogradPlan::GetOutputKernels() {
   return Keep(spec, output_tail_);
 }
 
+Status WinogradPlan::StageOutputs(const MachineModel& machine) {
+  const ConvDesc& d = problem_.desc;
+  const double bytes = static_cast<double>(d.n * problem_.oh * problem_.ow * d.oc * kFloat);
+  const bool whole_pixels = blocking_.groups == layout_.groups && problem_.dst.w == d.oc;
+  if (d.dst.layout != Layout::kNhwc || blocking_.split != Split::kBlocks || !whole_pixels) return {};
+  if (!OutputExceedsCaches(bytes, machine)) return {};
+  const int64_t tile = geometry_.shape.outputs() * d.oc * kFloat;
+  staged_tiles_ = std::clamp<int64_t>(kStagedOutputBytes / tile, 1, geometry_.tiles_w);
+  Result<jit::KernelPtr> made =
+      reorder::GetCopyKernel(reorder::SpecOfRun(isa_.isa, reorder::kMaxBakedRun + 1, true));
+  if (!made.ok()) return made.status();
+  kernels_.push_back(std::move(made).value());
+  stream_ = kernels_.back()->entry<reorder::CopyFunction>();
+  return {};
+}
+
 Status WinogradPlan::GetProductKernels() {
   const Blocking& b = blocking_;
   for (const PanelRun& run : layout_.runs) {
@@ -200,7 +218,7 @@ void WinogradPlan::LayOutScratch() {
   for (const PostOp& op : problem_.desc.post_ops) strips += op.kind == PostOpKind::kResidualAdd;
   const int64_t in_strip = shape.in_h() * strip_px * layout_.lanes;
   const int64_t out_strip = strips * shape.out_h() * kStripTiles * shape.out_w() * layout_.lanes;
-  stage_floats_ = RoundUp(std::max(in_strip, out_strip), kLineFloats);
+  stage_floats_ = RoundUp(std::max({in_strip, out_strip, shape.out_h() * StagedRow()}), kLineFloats);
   const int64_t threads = blocking_.threads, copies = blocking_.split == Split::kStages ? 1 : threads;
   scratch_bytes_ = static_cast<size_t>((copies * (v_floats_ + m_floats_) + threads * stage_floats_) * kFloat);
 }
@@ -239,6 +257,7 @@ std::string WinogradPlan::Describe() const {
          " output channels, at most " + number(MaxTiles(run.vecs, SumParts(layout_.ic_g), isa_)) +
          " tiles in registers");
   }
+  if (staged_tiles_ > 0) line("outputs: stored past the caches, " + number(staged_tiles_) + " tiles at a time");
   line("threads: " + number(blocking_.threads) +
        SplitText(blocking_.split));
   const AlgorithmWork own = work();

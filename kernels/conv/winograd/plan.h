@@ -14,6 +14,7 @@
 #include "kernels/conv/winograd/pack.h"
 #include "kernels/conv/winograd/spec.h"
 #include "kernels/conv/winograd/work.h"
+#include "kernels/reorder/copy_kernel.h"
 #include "kernels/reorder/transpose_kernel.h"
 
 namespace rafter::winograd {
@@ -73,6 +74,7 @@ class WinogradPlan final : public ConvPlan {
   Status Transpose(int64_t rows, int64_t zeros, reorder::TransposeFunction*& function);
   std::array<bool, kStripRows + 1> PixelRows() const;
   Status GetProductKernels();
+  Status StageOutputs(const MachineModel& machine);
   void LayOutScratch();
   void CopyPostOps();
   template <typename Function, typename Spec>
@@ -83,6 +85,8 @@ class WinogradPlan final : public ConvPlan {
   bool vectors_lie_together(Layout layout) const { return ChannelBlock(layout) % layout_.lanes == 0; }
   const ProductCut& Cut(size_t run, int64_t tiles) const;
   int64_t FirstVector(int team, int thread) const;
+  // Floats from one row of staged outputs to the next.
+  int64_t StagedRow() const { return staged_tiles_ * geometry_.shape.out_w() * problem_.dst.w; }
 
   const char* algorithm_;
   const ConvProblem problem_;
@@ -106,6 +110,10 @@ class WinogradPlan final : public ConvPlan {
   std::vector<Strides> residuals_;          // per post-op
   std::vector<float> zeros_;                // the channels of a pixel in the padding
   bool prefetches_ = false;                 // inputs and outputs come from beyond L2, while products are computed
+  // NHWC outputs that the caches don't keep: so many tiles at a time go to the stage, whose rows are stored past the
+  // caches. 0: tiles write in place.
+  int64_t staged_tiles_ = 0;
+  reorder::CopyFunction* stream_ = nullptr;
   std::string kernel_name_;
 };
 

@@ -60,6 +60,8 @@ class Worker {
 
   // --- output_stage.cc ---
   void StorePixels(const TileRun& run, Range vecs);
+  void StoreTiles(const TileRun& run, Range vecs, float* first, int64_t dst_row);
+  void StreamRows(const TileRun& run, float* first) const;
   void PrefetchOutputs(const TileRun& run, int64_t tile, Range vecs) const;
   void StoreVector(const TileRun& run, int64_t vec);
   void StoreThroughStrip(const TileRun& run, int64_t vec);
