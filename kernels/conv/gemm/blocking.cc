@@ -100,12 +100,11 @@ void Chooser::LimitParked(Blocking& b) const {
 void Chooser::ChooseStage(Blocking& b) const {
   if (!plain_ || pixels_ < kLeastStagedPixels) return;
   if (InputBytes() + OutputBytes() <= static_cast<double>(machine_.l3_bytes) * kStagedL3Share) return;
-  const int64_t tile = kMaxVecs * isa_.vec_lanes(), unit = ChannelUnit(isa_);
-  const int64_t channels = RoundUp(p_.oc_g, unit);
+  const int64_t channels = RoundUp(p_.oc_g, ChannelUnit(isa_));
   const auto share = static_cast<int64_t>(static_cast<double>(machine_.l2_bytes) * kStageL2Share);
   const int64_t room = share - length_ * channels * kFloat;
-  int64_t pixels = kMaxSegmentPixels / tile * tile;
-  while (pixels > 0 && StageRow(pixels) * (2 * length_ + channels) * kFloat > room) pixels -= tile;
+  int64_t pixels = kMostStagedRun;
+  while (StageRow(pixels) * (2 * length_ + channels) * kFloat > room && pixels >= kLeastStagedRun) pixels /= 2;
   const int64_t segments = pixels > 0 ? CeilDiv(pixels_, pixels) : 0;
   if (pixels < kLeastStagedRun || images_ * segments < 2 * b.threads) return;
   b.staged = true;

@@ -144,27 +144,30 @@ void GemmDriver::RunStagedShare(WorkShares& shares, int thread) {
   FinishStores();
 }
 
-// Sums of the item's segment; behind each tile of pixels some lines of the next segment are copied, while those that
-// the next tile will copy are prefetched.
+// Sums of the item's segment, while the next one is copied to the other stage.
 void GemmDriver::RunStaged(const PlaneBlock& next) {
-  StageCopy copy(next, plan_.stage_row_, next_stage_);
-  const int64_t lines = plan_.TileLines(), count = channels_.end - channels_.begin;
-  int64_t ahead = next.lines();  // not prefetched yet
-  args_.ahead = next.first;
-  args_.ahead_left = args_.ahead_run = next.run_lines();
-  args_.ahead_step = next.plane_floats * kFloat - next.run_lines() * kLineBytes;
-  int64_t done = 0;  // pixels
+  const int64_t count = channels_.end - channels_.begin, per_pass = plan_.CopiesPerPass();
+  args_.copy_from = next.first, args_.copy_to = next_stage_;
+  args_.copy_left = args_.copy_run = next.run_lines();
+  args_.copy_from_step = next.plane_floats * kFloat - next.run_lines() * kLineBytes;
+  args_.copy_to_step = plan_.stage_row_ * kFloat - next.run_lines() * kLineBytes;
+  const int64_t whole = next.pixels % kLineFloats == 0 ? next.lines() : 0;  // lines
+  int64_t done = 0, copied = 0;                                             // pixels, lines
   for (size_t i = 0; i < tiles_->size(); ++i) {
     const int32_t width = (*tiles_)[i];
     const bool tail = last_segment_ && i + 1 == tiles_->size() && plan_.tail_lanes() > 0;
     const int64_t calls = CeilDiv(count, TileChannels(jit::GetIsaInfo(plan_.isa_), static_cast<int>(width / lanes_)));
-    args_.ahead_lines = CeilDiv(std::min(lines, ahead), calls);
-    ahead = std::max<int64_t>(0, ahead - args_.ahead_lines * calls);
+    const int64_t wanted = CeilDiv(plan_.TileLines(width), calls * per_pass);
+    args_.copy_passes = std::min({args_.steps, wanted, (whole - copied) / (calls * per_pass)});
+    const int64_t lines = args_.copy_passes * calls * per_pass;
+    const bool ends = copied + lines > (next.planes - 1) * next.run_lines();  // nothing is known to follow
+    args_.copy_ahead = ends ? 0 : next.plane_floats * kFloat;
     RunTile({pixels_.begin + done, channels_.begin, done, 0}, width, tail, channels_);
-    if (i > 0) copy.Copy(lines);
-    done += width;
+    done += width, copied += lines;
   }
-  copy.CopyRest();
+  StageCopy rest(next, plan_.stage_row_, next_stage_);
+  rest.Skip(copied);
+  rest.CopyRest();
   std::swap(stage_, next_stage_);
 }
 

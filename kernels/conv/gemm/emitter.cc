@@ -46,6 +46,7 @@ GemmEmitter::GemmEmitter(const GemmSpec& spec, jit::Assembler& assembler)
   if (spec.has(GemmSpec::kCareful)) line_ = pool_.Take(), masks_ = pool_.Take();
   if (reads_planes()) plane_ = pool_.Take(), plane_step_ = pool_.Take();
   if (spec.has(GemmSpec::kInPlace)) plane_ahead_ = pool_.Take();
+  if (spec.copies > 0) copies_left_ = pool_.Take(), copy_ahead_ = pool_.Take();
   if (num_accs() + jit::kPostOpTemps > a_.isa().num_vecs || spec.vecs > kMaxVecs || num_panels() > kMaxPanels) {
     throw std::length_error("the tile has more accumulators than registers");
   }
@@ -56,11 +57,7 @@ void GemmEmitter::Emit() {
   a_.EnterKernel();
   LoadPanelSteps();
   a_.L(next_tile);
-  if (spec_.has(GemmSpec::kStaged)) {
-    PrefetchAhead();
-  } else {
-    PrefetchOutput();
-  }
+  if (!spec_.has(GemmSpec::kStaged)) PrefetchOutput();
   StartSums();
   EmitTaps();
   FinishTile();
@@ -88,28 +85,43 @@ void GemmEmitter::PrefetchOutput() {
   }
 }
 
-// The lines that will be copied into the stage next, a few per tile: so the memory works while sums are computed.
-void GemmEmitter::PrefetchAhead() {
-  Label next, same_run, done;
-  const Reg64 &line = channel_, &run_left = channel_step_;
-  a_.mov(steps_left_, ARG(ahead_lines));
-  a_.test(steps_left_, steps_left_);
-  a_.jz(done, a_.T_NEAR);
-  a_.mov(line, ARG(ahead));
-  a_.mov(run_left, ARG(ahead_left));
-  a_.L(next);
-  a_.prefetcht0(a_.ptr[line]);
-  a_.add(line, static_cast<int>(kLineBytes));
-  a_.dec(run_left);
-  a_.jnz(same_run, a_.T_NEAR);
-  a_.add(line, ARG(ahead_step));
-  a_.mov(run_left, ARG(ahead_run));
-  a_.L(same_run);
-  a_.dec(steps_left_);
-  a_.jnz(next, a_.T_NEAR);
-  a_.mov(ARG(ahead), line);
-  a_.mov(ARG(ahead_left), run_left);
-  a_.L(done);
+// Lines of the next segment go to its stage while sums are computed, a few at a time: bursts would wait for the memory,
+// and prefetches of a burst are dropped where too many are under way.
+void GemmEmitter::StartCopies() {
+  a_.mov(copy_from(), ARG(copy_from));
+  a_.mov(copy_to(), ARG(copy_to));
+  a_.mov(run_left(), ARG(copy_left));
+  a_.mov(copies_left_, ARG(copy_passes));
+  a_.mov(copy_ahead_, ARG(copy_ahead));
+}
+
+void GemmEmitter::EmitCopies() {
+  Label none;
+  a_.dec(copies_left_);
+  a_.js(none, a_.T_NEAR);
+  for (int i = 0; i < spec_.copies; ++i) {
+    Label same_run;
+    a_.prefetcht0(a_.ptr[copy_from() + copy_ahead_]);
+    for (int at = 0; at < kLineBytes; at += a_.isa().vec_bytes) {
+      a_.vmovups(weight(), a_.ptr[copy_from() + at]);
+      a_.vmovups(a_.ptr[copy_to() + at], weight());
+    }
+    a_.add(copy_from(), static_cast<int>(kLineBytes));
+    a_.add(copy_to(), static_cast<int>(kLineBytes));
+    a_.dec(run_left());
+    a_.jnz(same_run);
+    a_.add(copy_from(), ARG(copy_from_step));
+    a_.add(copy_to(), ARG(copy_to_step));
+    a_.mov(run_left(), ARG(copy_run));
+    a_.L(same_run);
+  }
+  a_.L(none);
+}
+
+void GemmEmitter::EndCopies() {
+  a_.mov(ARG(copy_from), copy_from());
+  a_.mov(ARG(copy_to), copy_to());
+  a_.mov(ARG(copy_left), run_left());
 }
 
 void GemmEmitter::StartSums() {
@@ -154,7 +166,8 @@ void GemmEmitter::EmitTaps() {
         EmitTap(k);
       }
     }
-    if (!careful) a_.add(src_, unroll * spec_.vecs * a_.isa().vec_bytes);
+    if (unroll > 1 && spec_.copies > 0) EmitCopies();
+    if (!careful && !spec_.has(GemmSpec::kStaged)) a_.add(src_, unroll * spec_.vecs * a_.isa().vec_bytes);
     a_.add(weights_, unroll * kPanelChannels * kFloat);
     a_.dec(steps_left_);
     a_.jnz(next, a_.T_NEAR);
@@ -168,7 +181,9 @@ void GemmEmitter::EmitTaps() {
     a_.mov(plane_, ARG(plane)), a_.mov(plane_step_, ARG(plane_step));
     if (spec_.has(GemmSpec::kTail)) a_.mov(scratch_, ARG(tail_mask));
   }
+  if (spec_.copies > 0) StartCopies();
   loop(ARG(steps), static_cast<int>(spec_.unroll));
+  if (spec_.copies > 0) EndCopies();
   if (spec_.unroll > 1) loop(ARG(rest), 1);
 }
 

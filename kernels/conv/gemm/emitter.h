@@ -34,7 +34,9 @@ class GemmEmitter {
 
   void LoadPanelSteps();
   void PrefetchOutput();
-  void PrefetchAhead();
+  void StartCopies();
+  void EmitCopies();
+  void EndCopies();
   void StartSums();
   void EmitTaps();
   void EmitTap(int k);
@@ -62,6 +64,10 @@ class GemmEmitter {
   Address arg(size_t offset) const { return a_.qword[args_ + static_cast<int>(offset)]; }
   bool reads_planes() const { return spec_.has(GemmSpec::kInPlace) || spec_.has(GemmSpec::kStaged); }
   Address weight_addr(int o, int k) const;
+  // Where lines are copied: nothing else needs these registers between the prologue and the end of the sums.
+  const Reg64& copy_from() const { return src_; }
+  const Reg64& copy_to() const { return channel_; }
+  const Reg64& run_left() const { return channel_step_; }
 
   const GemmSpec spec_;
   jit::Assembler& a_;
@@ -72,6 +78,7 @@ class GemmEmitter {
   Reg64 line_, masks_;                       // kCareful only
   Reg64 plane_, plane_step_;                 // kInPlace and kStaged only
   Reg64 plane_ahead_;                        // kInPlace only
+  Reg64 copies_left_, copy_ahead_;           // where lines are copied
 };
 
 }  // namespace rafter::gemm

@@ -25,7 +25,7 @@
 //   for each segment of pixels
 //     for each tile of pixels
 //       for each tile of output channels   (inside of the kernel)
-//       some lines of the next segment are copied, others prefetched
+//         some lines of the next segment are copied, others prefetched
 //     outputs are copied
 //
 // 1x1 kernels with strides do the same as dense planes that fit, with panels that are picked from the planes

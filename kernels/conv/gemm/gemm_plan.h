@@ -71,10 +71,9 @@ class GemmPlan final : public ConvPlan {
   bool has_passes() const { return blocking_.pass < weights_.sum_length(); }
   int tail_lanes() const { return static_cast<int>(pixels_ % jit::GetIsaInfo(isa_).vec_lanes()); }
   int64_t part_channels() const;  // at most, per item
-  // Lines of a tile's pixels in all input planes; per tile of pixels so many are copied and prefetched.
-  int64_t TileLines() const {
-    return CeilDiv(kMaxVecs * jit::GetIsaInfo(isa_).vec_bytes * problem_.ic_g, kLineBytes);
-  }
+  // Lines of a tile's pixels in all input planes; while so many pixels are computed, so many are copied.
+  int64_t TileLines(int64_t pixels) const { return CeilDiv(pixels * kFloat * problem_.ic_g, kLineBytes); }
+  int64_t CopiesPerPass() const;
 
   const ConvProblem problem_;
   const std::vector<Strides> residuals_;  // one per post-op, used where the post-op is kResidualAdd

@@ -111,6 +111,13 @@ Status GemmPlan::LayOutStage() {
   return {};
 }
 
+// So that all passes over k of a tile of pixels, of all its tiles of channels, copy that tile's lines.
+int64_t GemmPlan::CopiesPerPass() const {
+  const jit::IsaInfo& isa = jit::GetIsaInfo(isa_);
+  const int64_t tiles = CeilDiv(weights_.oc_g, TileChannels(isa, kMaxVecs)), passes = weights_.sum_length() / kUnroll;
+  return std::min(CeilDiv(TileLines(kMaxVecs * isa.vec_lanes()), std::max<int64_t>(1, tiles * passes)), kMostCopies);
+}
+
 Result<GemmFunction*> GemmPlan::Kernel(int vecs, int ocs, uint8_t flags) {
   GemmSpec spec{};
   spec.isa = isa_;
@@ -118,6 +125,7 @@ Result<GemmFunction*> GemmPlan::Kernel(int vecs, int ocs, uint8_t flags) {
   spec.ocs = static_cast<uint8_t>(ocs);
   spec.flags = flags | (has_passes() ? GemmSpec::kPartial : 0) | (is_staged() ? GemmSpec::kStaged : 0);
   spec.unroll = spec.has(GemmSpec::kCareful) ? 1 : kUnroll;
+  spec.copies = static_cast<uint16_t>(is_staged() ? CopiesPerPass() : 0);
   spec.post_ops = jit::PostOpChain(problem_.desc.post_ops);
   Result<jit::KernelPtr> kernel = GetGemmKernel(spec);
   if (!kernel.ok()) return kernel.status();

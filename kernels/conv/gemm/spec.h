@@ -29,7 +29,8 @@ struct GemmSpec {
   uint8_t vecs;
   uint8_t ocs;
   uint8_t flags;      // below
-  uint32_t unroll;    // k per pass of the loop
+  uint16_t unroll;    // k per pass of the loop
+  uint16_t copies;    // kStaged: lines that each pass of the loop copies, as far as GemmArgs::copy_passes says
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
 
   static constexpr uint8_t kTail = 1;     // the last vector is partly stored
@@ -67,10 +68,12 @@ struct GemmArgs {
   const float* plane;                  // kInPlace, kStaged: first pixel of the first k of the pass
   int64_t plane_step;                  // from a k to the next
   int64_t plane_ahead, dst_ahead;      // how far from what is read (kInPlace) and written lines are prefetched
-  // kStaged: lines that are prefetched, so many per tile of channels: runs of ahead_run lines, of the present one
-  // ahead_left are left (both at least 1), ahead_step from the end of a run to the next one.
-  const float* ahead;
-  int64_t ahead_lines, ahead_left, ahead_run, ahead_step;
+  // kStaged: lines of the next segment that are copied meanwhile, by so many passes of the loop of each tile of
+  // channels: runs of copy_run lines, of the present one copy_left are left (both at least 1), so many bytes from the
+  // end of a run to the next one. The lines copy_ahead bytes behind them are prefetched.
+  const float* copy_from;
+  float* copy_to;
+  int64_t copy_passes, copy_left, copy_run, copy_from_step, copy_to_step, copy_ahead;
   int64_t line, mask_offset;           // kCareful: from a k to the next in the panel; from the panel to its masks
   const float* residual[kMaxPostOps];  // by index of the post-op; same position as dst
   int64_t residual_channel[kMaxPostOps], residual_repeat[kMaxPostOps];

@@ -21,6 +21,11 @@ void CopyLines(const float* from, int64_t floats, float* to) {
 
 }  // namespace
 
+void StageCopy::Skip(int64_t lines) {
+  const int64_t run = block_.run_lines(), done = plane_ * run + pixel_ / kLineFloats + lines;
+  if (run > 0) plane_ = done / run, pixel_ = done % run * kLineFloats;
+}
+
 void StageCopy::Copy(int64_t lines) {
   while (lines > 0 && plane_ < block_.planes) {
     const int64_t run = std::min(lines * kLineFloats, block_.pixels - pixel_);

@@ -5,8 +5,8 @@
 // gone before they are used. Rows of the stage lie an odd number of lines apart, so they never share sets. Long runs of
 // each plane are also what memory and address translation deliver fastest.
 //
-// The next block is copied while the present one is computed, a few lines per tile of pixels; those lines are
-// prefetched one tile earlier (GemmArgs::ahead).
+// The next block is copied while the present one is computed: whole lines by the kernel itself, a few at a time, those
+// of the next plane are prefetched meanwhile (GemmArgs::copy_from); blocks that end inside of a line, here.
 #ifndef RAFTER_KERNELS_CONV_GEMM_STAGE_H_
 #define RAFTER_KERNELS_CONV_GEMM_STAGE_H_
 
@@ -38,6 +38,8 @@ class StageCopy {
   // The next lines, as far as there are so many.
   void Copy(int64_t lines);
   void CopyRest() { Copy(block_.lines()); }
+  // The next lines are there.
+  void Skip(int64_t lines);
 
  private:
   const PlaneBlock block_;

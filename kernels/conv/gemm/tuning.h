@@ -36,8 +36,13 @@ inline constexpr int64_t kPlanesAhead = 8, kPixelsAhead = 48;
 // 8.7, 6.5, 9.0; 128 to 128 14.5, 12.3, 17; 4.6 MB (48 to 64 at 80x128) would lose 10 %. Stores past the caches are
 // right even for a reader that follows: with reading all outputs behind it, 16 to 32 at 320x512 takes 8.8 ms, without
 // them 10.4; 32 to 48 at 160x256 3.3 and 3.7.
+// Runs of a page, copied by the kernels themselves, against runs of 480 pixels that were copied between tiles (paired
+// medians): 48 to 32 at 320x512 1.13, 32 to 16 at 640x1024 1.08 to 1.2, 64 to 32 at 224x224 1.14, ten more 1.0 to 1.09.
+// Stores past the caches from the registers, without a stage for outputs, took 1.3 to 1.6 times as long.
 inline constexpr double kStagedL3Share = 0.35, kStageL2Share = 0.75;
-inline constexpr int64_t kLeastStagedPixels = 2048, kLeastStagedRun = 96;
+inline constexpr int64_t kLeastStagedPixels = 2048, kLeastStagedRun = 96, kMostStagedRun = 1024;
+// Lines that a pass of the loop over k copies, at most.
+inline constexpr int64_t kMostCopies = 8;
 // The cost model: at this part of memory's rate inputs and outputs come and go, beside sums and copies that hide some
 // of it.
 inline constexpr double kStagedRate = 1.2;
