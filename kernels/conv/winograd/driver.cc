@@ -25,13 +25,12 @@ Worker::Worker(const WinogradPlan& plan, const ConvCall& call, const Buffers& bu
 
 void Worker::TransformInputs(Range block, Range mine) {
   const Layout layout = problem_.desc.src.layout;
+  if (plan_.by_vectors(layout) && !plan_.vectors_lie_together(layout)) return TransformStrips(block, mine);
   ForEachRun(block, mine, kStripTiles, [&](const TileRun& run) {
     if (layout == Layout::kNhwc) {
       TransformPixels(run);
-    } else if (plan_.vectors_lie_together(layout)) {
-      TransformBlocks(run);
     } else {
-      TransformVectors(run);
+      TransformBlocks(run);
     }
   });
 }

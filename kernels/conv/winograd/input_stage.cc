@@ -111,52 +111,71 @@ void Worker::TransformBlocks(const TileRun& run) {
   }
 }
 
-// Other layouts: through a strip, a vector of channels after the other, all tiles of the run.
-void Worker::TransformVectors(const TileRun& run) {
-  for (int64_t channel = 0; channel < problem_.ic_g; channel += lanes_) TransformStrip(run, channel);
+// Other layouts: through a strip, a vector of channels after the other, all tiles of the run, and those of whole rows
+// of tiles below it, as far as the plan says: they share inputs, and calls.
+void Worker::TransformStrips(Range block, Range mine) {
+  strip_ = {};
+  int64_t covered = mine.begin;
+  ForEachRun(block, mine, kStripTiles, [&](const TileRun& run) {
+    const int64_t tile = block.begin + run.first, per_row = geometry_.tiles_w;
+    if (tile < covered) return;
+    int64_t rows = 1;
+    if (run.count == per_row) {
+      const int64_t left = std::min(geometry_.tiles_h - run.y, (mine.end - tile) / per_row);
+      rows = std::clamp<int64_t>(left, 1, plan_.strip_rows_);
+    }
+    for (int64_t channel = 0; channel < problem_.ic_g; channel += lanes_) TransformStrip(run, rows, channel);
+    covered = tile + rows * run.count;
+  });
 }
 
-void Worker::TransformStrip(const TileRun& run, int64_t channel) {
+void Worker::TransformStrip(const TileRun& run, int64_t rows, int64_t channel) {
   const int64_t columns = (run.count - 1) * shape_.out_w() + shape_.in_w();
-  FillStrip(run, channel, columns);
+  FillStrip(run, rows, channel, columns);
   InputArgs args;
-  args.src = buffers_.stage;
-  args.v = buffers_.v + run.first * plan_.v_rows_.tile + channel;
   args.src_px = lanes_ * kFloat, args.src_row = columns * args.src_px;
   args.v_plane = plan_.v_rows_.position * kFloat;
   args.v_column = shape_.in_h() * args.v_plane;
-  args.count = run.count;
   args.src_step = shape_.out_w() * args.src_px;
   args.v_step = plan_.v_rows_.tile * kFloat;
-  plan_.input_(&args);
+  for (int64_t row = 0; row < rows; ++row) {
+    args.src = buffers_.stage + row * shape_.out_h() * columns * lanes_;
+    args.v = buffers_.v + (run.first + row * run.count) * plan_.v_rows_.tile + channel;
+    args.count = run.count;
+    plan_.input_(&args);
+  }
 }
 
-// stage[row][column][lane]: the inputs of a run of tiles, one vector of channels.
-void Worker::FillStrip(const TileRun& run, int64_t channel, int64_t columns) {
+// stage[row][column][lane]: the inputs of a run of tiles, and of rows of tiles below it, one vector of channels.
+void Worker::FillStrip(const TileRun& run, int64_t rows, int64_t channel, int64_t columns) {
   const ConvDesc& d = problem_.desc;
   const Strides& s = problem_.src;
   const int64_t block = ChannelBlock(d.src.layout);
   const int64_t first = group_ * problem_.ic_g + channel, channels = std::min<int64_t>(lanes_, problem_.ic_g - channel);
   const int64_t y = run.y * shape_.out_h() - d.pad.top, x = run.x * shape_.out_w() - d.pad.left;
   const int64_t begin = std::clamp<int64_t>(-x, 0, columns), end = std::clamp<int64_t>(d.in.w - x, begin, columns);
-  int64_t top = std::clamp<int64_t>(-y, 0, shape_.in_h());
-  const int64_t bottom = std::clamp<int64_t>(d.in.h - y, top, shape_.in_h());
+  const int64_t height = (rows - 1) * shape_.out_h() + shape_.in_h();
+  int64_t top = std::clamp<int64_t>(-y, 0, height);
+  const int64_t bottom = std::clamp<int64_t>(d.in.h - y, top, height);
   if (begin == end) top = bottom;  // nothing but padding
   const int64_t row_floats = columns * lanes_;
   float* strip = buffers_.stage;
-  std::fill_n(strip, top * row_floats, 0.0f);
-  for (int64_t i = top; i < bottom; ++i) {
-    std::fill_n(strip + i * row_floats, begin * lanes_, 0.0f);
-    std::fill_n(strip + i * row_floats + end * lanes_, (columns - end) * lanes_, 0.0f);
+  const StripShape shape{columns, height, top, bottom, begin, end};
+  if (strip_ != shape) {
+    std::fill_n(strip, top * row_floats, 0.0f);
+    for (int64_t i = top; i < bottom; ++i) {
+      std::fill_n(strip + i * row_floats, begin * lanes_, 0.0f);
+      std::fill_n(strip + i * row_floats + end * lanes_, (columns - end) * lanes_, 0.0f);
+    }
+    std::fill_n(strip + bottom * row_floats, (height - bottom) * row_floats, 0.0f);
+    strip_ = shape;
   }
-  std::fill_n(strip + bottom * row_floats, (shape_.in_h() - bottom) * row_floats, 0.0f);
   if (top == bottom) return;
   const float* image = call_.src + run.n * s.n + first / block * s.c + first % block;
   const float* src = image + (y + top) * s.h + (x + begin) * s.w;
   float* to = strip + top * row_floats + begin * lanes_;
   if (block == 1) {
-    const ChannelRows rows{s.c, s.h, channels, bottom - top};
-    TransposeChannels(plan_.src_to_strip_, src, rows, end - begin, to, row_floats);
+    TransposeChannels(plan_.src_to_strip_, src, {s.c, s.h, channels, bottom - top}, end - begin, to, row_floats);
     return;
   }
   for (int64_t i = 0; i < bottom - top; ++i) CopyBlocks(src + i * s.h, channels, end - begin, to + i * row_floats);

@@ -216,7 +216,13 @@ void WinogradPlan::LayOutScratch() {
   const int64_t strip_px = (kStripTiles - 1) * shape.out_w() + shape.in_w();
   int64_t strips = 1;  // of outputs and residuals
   for (const PostOp& op : problem_.desc.post_ops) strips += op.kind == PostOpKind::kResidualAdd;
-  const int64_t in_strip = shape.in_h() * strip_px * layout_.lanes;
+  int64_t in_strip = shape.in_h() * strip_px * layout_.lanes;
+  if (geometry_.tiles_w <= kStripTiles) {
+    const int64_t row = ((geometry_.tiles_w - 1) * shape.out_w() + shape.in_w()) * layout_.lanes;
+    const int64_t shared = shape.in_h() - shape.out_h(), most = kStripBytes / (row * kFloat) - shared;
+    strip_rows_ = std::clamp<int64_t>(most / shape.out_h(), 1, std::max<int64_t>(1, geometry_.tiles_h));
+    in_strip = std::max(in_strip, (strip_rows_ * shape.out_h() + shared) * row);
+  }
   const int64_t out_strip = strips * shape.out_h() * kStripTiles * shape.out_w() * layout_.lanes;
   stage_floats_ = RoundUp(std::max({in_strip, out_strip, shape.out_h() * StagedRow()}), kLineFloats);
   const int64_t threads = blocking_.threads, copies = blocking_.split == Split::kStages ? 1 : threads;

@@ -21,6 +21,9 @@ namespace rafter::winograd {
 
 // Tiles of a strip: what NCHW (and blocks narrower than a vector) is transposed through.
 inline constexpr int64_t kStripTiles = 16;
+// … of inputs, in bytes, where it has several rows of tiles: it should stay in L1 beside V. 436 to 12 channels at 8x8
+// 64 to 55 us, 268 to 12 at 16x16 128 to 115, 96 to 24 at 12x12 1.10 (against a strip per row of tiles).
+inline constexpr int64_t kStripBytes = 12 << 10;
 // Pixels of a strip that are transposed together.
 inline constexpr int64_t kStripRows = 8;
 // Fewer columns than the transposition kernels take.
@@ -103,6 +106,7 @@ class WinogradPlan final : public ConvPlan {
   Rows v_rows_, m_rows_;
   // Scratch in floats: per worker V, M (one of each for all where threads share blocks), and a stage.
   int64_t v_floats_ = 0, m_floats_ = 0, stage_floats_ = 0;
+  int64_t strip_rows_ = 1;  // of tiles, in a strip of inputs
   size_t scratch_bytes_ = 0;
   std::vector<jit::KernelPtr> kernels_;     // keeps them alive
   std::vector<float> post_params_;          // alpha, beta per post-op

@@ -44,10 +44,10 @@ class Worker {
   void TransformPixels(const TileRun& run);
   void PrefetchInputs(int64_t group, const TileRun& run, bool is_first) const;
   void FindPixels(const float* image, int64_t y, int64_t x, InputArgs& args) const;
-  void TransformVectors(const TileRun& run);
+  void TransformStrips(Range block, Range mine);
   void TransformBlocks(const TileRun& run);
-  void TransformStrip(const TileRun& run, int64_t channel);
-  void FillStrip(const TileRun& run, int64_t channel, int64_t columns);
+  void TransformStrip(const TileRun& run, int64_t rows, int64_t channel);
+  void FillStrip(const TileRun& run, int64_t rows, int64_t channel, int64_t columns);
   void CopyBlocks(const float* from, int64_t channels, int64_t pixels, float* to) const;
   // Rows of channels of an NCHW tensor; strides in floats.
   struct ChannelRows {
@@ -81,6 +81,12 @@ class Worker {
   const Buffers buffers_;
   const int lanes_;
   int64_t group_ = 0;
+  // Sizes of the strip of inputs, and the part of it that is not padding: those around it are still zero.
+  struct StripShape {
+    int64_t columns = 0, rows = 0, top = 0, bottom = 0, begin = 0, end = 0;
+    bool operator==(const StripShape&) const = default;
+  };
+  StripShape strip_;
 };
 
 template <typename Visit>
