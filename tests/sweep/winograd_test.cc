@@ -87,6 +87,24 @@ TEST(Winograd, ScalesThreadsAndPanels) {
   });
 }
 
+// Few output channels of planes: threads share the inputs, the products and the outputs of a block, which may have
+// fewer rows of tiles than there are threads.
+TEST(Winograd, SharedStages) {
+  ForEachIsa([](Isa) {
+    for (int threads = 2; threads <= 4; ++threads) {
+      for (const Size2 in : {Size2{8, 8}, Size2{3, 13}, Size2{11, 9}, Size2{17, 4}}) {
+        ConvDesc desc = Desc(420 + threads, 9 + threads, in, Layout::kNchw, Layout::kNchw);
+        desc.n = threads == 3 ? 2 : 1;
+        if (threads == 2) desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+        for (const char* tile : kTiles) {
+          ASSERT_TRUE(ConvTester(desc).Algorithm(tile).Threads(threads).Data(DataKind::kReal).Run())
+              << tile << " " << in.h << "x" << in.w << " " << threads;
+        }
+      }
+    }
+  });
+}
+
 TEST(Winograd, OneDimensionAndGroups) {
   ForEachIsa([](Isa) {
     for (const Layout layout : kLayouts) {

@@ -35,6 +35,7 @@ enum class Split : uint8_t {
   kBlocks,    // whole blocks
   kStages,    // of each block first its tiles, whose inputs they transform, then its output channels
   kChannels,  // of each block its output channels; every thread transforms all inputs for itself
+  kPositions,  // of each block first its inputs, then the positions, then its tiles' outputs
 };
 
 struct Blocking {

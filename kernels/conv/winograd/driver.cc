@@ -23,9 +23,9 @@ Worker::Worker(const WinogradPlan& plan, const ConvCall& call, const Buffers& bu
     : plan_(plan), problem_(plan.problem_), geometry_(plan.geometry_), shape_(plan.geometry_.shape), call_(call),
       buffers_(buffers), lanes_(plan.layout_.lanes) {}
 
-void Worker::TransformInputs(Range block, Range mine) {
+void Worker::TransformInputs(Range block, Range mine, Range channels) {
   const Layout layout = problem_.desc.src.layout;
-  if (plan_.by_vectors(layout) && !plan_.vectors_lie_together(layout)) return TransformStrips(block, mine);
+  if (CutsInputChannels()) return TransformStrips(block, mine, channels);
   ForEachRun(block, mine, kStripTiles, [&](const TileRun& run) {
     if (layout == Layout::kNhwc) {
       TransformPixels(run);
@@ -37,6 +37,19 @@ void Worker::TransformInputs(Range block, Range mine) {
 
 void Worker::Multiply(int64_t tiles, Range vecs) {
   for (int64_t i = 0; i < plan_.blocking_.groups; ++i) MultiplyGroup(i, tiles, vecs);
+}
+
+void Worker::MultiplyPositions(int64_t tiles, Range positions) {
+  if (positions.begin >= positions.end) return;
+  for (size_t r = 0; r < plan_.layout_.runs.size(); ++r) {
+    const PanelRun& run = plan_.layout_.runs[r];
+    ProductArgs args = ArgsOf(r, 0, tiles, {0, run.panels});
+    args.positions = positions.end - positions.begin;
+    args.v += positions.begin * plan_.v_rows_.position;
+    args.m += positions.begin * plan_.m_rows_.position;
+    args.u += positions.begin * run.panels * args.u_panel / kFloat;
+    plan_.Cut(r, tiles).kernel(&args);
+  }
 }
 
 // Group `index` of those that lie side by side in V and M.
@@ -114,9 +127,9 @@ void Worker::PrefetchShare(Range block, Range next, int64_t next_group, int shar
   }
 }
 
-void Worker::TransformOutputs(Range block, Range vecs) {
+void Worker::TransformOutputs(Range block, Range mine, Range vecs) {
   const Layout layout = problem_.desc.dst.layout;
-  ForEachRun(block, block, kStripTiles, [&](const TileRun& run) {
+  ForEachRun(block, mine, kStripTiles, [&](const TileRun& run) {
     if (!plan_.by_vectors(layout)) {
       StorePixels(run, vecs);
       return;
@@ -133,7 +146,7 @@ void Worker::TransformOutputs(Range block, Range vecs) {
 
 Buffers WinogradPlan::BuffersOf(const ConvCall& call, int thread) const {
   auto* scratch = reinterpret_cast<float*>(call.scratch);
-  const bool together = blocking_.split == Split::kStages;
+  const bool together = shares_intermediates();
   const int64_t intermediates = v_floats_ + m_floats_, copies = together ? 1 : blocking_.threads;
   float* v = scratch + (together ? 0 : thread) * intermediates;
   return {v, v + v_floats_, scratch + copies * intermediates + thread * stage_floats_};
@@ -143,6 +156,7 @@ void WinogradPlan::Run(const ConvCall& call) const noexcept {
   if (geometry_.tiles == 0) return;
   const int threads = std::max(1, std::min(call.threads, blocking_.threads));
   if (blocking_.split == Split::kBlocks || threads == 1) return RunBlocks(call, threads);
+  if (blocking_.split == Split::kPositions) return RunPositions(call, threads);
   RunShared(call, threads);
 }
 
@@ -164,7 +178,7 @@ void WinogradPlan::RunBlocks(const ConvCall& call, int threads) const {
         } else {
           worker.Multiply(block.end - block.begin, {0, layout_.vecs});
         }
-        worker.TransformOutputs(block, {0, groups * layout_.vecs});
+        worker.TransformOutputs(block, block, {0, groups * layout_.vecs});
       }
     }
     if (staged_tiles_ > 0) FinishStores();
@@ -190,7 +204,44 @@ void WinogradPlan::RunShared(const ConvCall& call, int threads) const {
       if (vecs.begin >= vecs.end) return;
       if (!stages) worker.TransformInputs(block, block);
       worker.Multiply(tiles, vecs);
-      worker.TransformOutputs(block, vecs);
+      worker.TransformOutputs(block, block, vecs);
+    });
+  }
+}
+
+// Few tiles and few output channels: the weights, of which each thread reads its part, are most of the work.
+void WinogradPlan::RunPositions(const ConvCall& call, int threads) const {
+  const int64_t grain = blocking_.grain;
+  for (int64_t item = 0; item < layout_.groups * blocking_.blocks; ++item) {
+    const Range block = blocking_.Tiles(item % blocking_.blocks);
+    const int64_t tiles = block.end - block.begin;
+    const auto share = [&](int64_t units, int64_t unit, int thread, int team) {
+      const Range part = SplitRange(units, team, thread);
+      return Range{part.begin * unit, part.end * unit};
+    };
+    const auto run = [&](const auto& stage) {
+      RunOnThreads(*call.pool, threads, [&](int thread, int team) {
+        Worker worker(*this, call, BuffersOf(call, thread));
+        worker.SetGroup(item / blocking_.blocks);
+        stage(worker, thread, team);
+      });
+    };
+    const auto tiles_of = [&](int thread, int team) {
+      const Range part = share(tiles / grain, grain, thread, team);
+      return Range{block.begin + part.begin, block.begin + part.end};
+    };
+    run([&](Worker& worker, int thread, int team) {
+      if (!worker.CutsInputChannels()) return worker.TransformInputs(block, tiles_of(thread, team));
+      const int64_t lanes = layout_.lanes;
+      const Range channels = share(CeilDiv(problem_.ic_g, lanes), lanes, thread, team);
+      worker.TransformInputs(block, block, {channels.begin, std::min(channels.end, problem_.ic_g)});
+    });
+    run([&](Worker& worker, int thread, int team) {
+      worker.MultiplyPositions(tiles, SplitRange(geometry_.shape.positions(), team, thread));
+    });
+    run([&](Worker& worker, int thread, int team) {
+      worker.TransformOutputs(block, tiles_of(thread, team), {0, layout_.vecs});
+      if (staged_tiles_ > 0) FinishStores();
     });
   }
 }

@@ -113,7 +113,7 @@ void Worker::TransformBlocks(const TileRun& run) {
 
 // Other layouts: through a strip, a vector of channels after the other, all tiles of the run, and those of whole rows
 // of tiles below it, as far as the plan says: they share inputs, and calls.
-void Worker::TransformStrips(Range block, Range mine) {
+void Worker::TransformStrips(Range block, Range mine, Range channels) {
   strip_ = {};
   int64_t covered = mine.begin;
   ForEachRun(block, mine, kStripTiles, [&](const TileRun& run) {
@@ -124,7 +124,9 @@ void Worker::TransformStrips(Range block, Range mine) {
       const int64_t left = std::min(geometry_.tiles_h - run.y, (mine.end - tile) / per_row);
       rows = std::clamp<int64_t>(left, 1, plan_.strip_rows_);
     }
-    for (int64_t channel = 0; channel < problem_.ic_g; channel += lanes_) TransformStrip(run, rows, channel);
+    for (int64_t channel = channels.begin; channel < channels.end; channel += lanes_) {
+      TransformStrip(run, rows, channel);
+    }
     covered = tile + rows * run.count;
   });
 }

@@ -21,6 +21,7 @@ const char* SplitText(Split split) {
     case Split::kBlocks: return ", which take whole blocks";
     case Split::kStages: return ", which share the tiles, then the channels of each block";
     case Split::kChannels: return ", which share the channels of each block";
+    case Split::kPositions: return ", which share the inputs, the products and the outputs of each block";
   }
   return "";
 }
@@ -225,7 +226,7 @@ void WinogradPlan::LayOutScratch() {
   }
   const int64_t out_strip = strips * shape.out_h() * kStripTiles * shape.out_w() * layout_.lanes;
   stage_floats_ = RoundUp(std::max({in_strip, out_strip, shape.out_h() * StagedRow()}), kLineFloats);
-  const int64_t threads = blocking_.threads, copies = blocking_.split == Split::kStages ? 1 : threads;
+  const int64_t threads = blocking_.threads, copies = shares_intermediates() ? 1 : threads;
   scratch_bytes_ = static_cast<size_t>((copies * (v_floats_ + m_floats_) + threads * stage_floats_) * kFloat);
 }
 

@@ -69,6 +69,7 @@ class WinogradPlan final : public ConvPlan {
   Buffers BuffersOf(const ConvCall& call, int thread) const;
   void RunBlocks(const ConvCall& call, int threads) const;
   void RunShared(const ConvCall& call, int threads) const;
+  void RunPositions(const ConvCall& call, int threads) const;
 
   WinogradPlan(const char* algorithm, const ConvProblem& problem, TileShape shape, const PlanContext& context);
   Status GetKernels();
@@ -83,6 +84,10 @@ class WinogradPlan final : public ConvPlan {
   template <typename Function, typename Spec>
   Status Keep(const Spec& spec, Function*& function);
 
+  // Whether threads write to the same V and M.
+  bool shares_intermediates() const {
+    return blocking_.split == Split::kStages || blocking_.split == Split::kPositions;
+  }
   bool by_vectors(Layout layout) const { return layout != Layout::kNhwc; }
   // Whether a vector of channels of a pixel is contiguous in this layout.
   bool vectors_lie_together(Layout layout) const { return ChannelBlock(layout) % layout_.lanes == 0; }

@@ -24,13 +24,22 @@ class Worker {
 
   // The (first) group of channels.
   void SetGroup(int64_t group) { group_ = group; }
-  // Input, product, output of `tiles` (of the whole problem) for the vectors of output channels [vecs).
-  void TransformInputs(Range block, Range mine);
+  // Input, product, output of the tiles `mine` of a block (of the whole problem): of the input channels [channels),
+  // from a multiple of the lanes on; for the vectors of output channels [vecs).
+  void TransformInputs(Range block, Range mine, Range channels);
+  void TransformInputs(Range block, Range mine) { TransformInputs(block, mine, {0, problem_.ic_g}); }
+  // Whether the inputs of some channels may be transformed alone.
+  bool CutsInputChannels() const {
+    const Layout layout = problem_.desc.src.layout;
+    return plan_.by_vectors(layout) && !plan_.vectors_lie_together(layout);
+  }
   void Multiply(int64_t tiles, Range vecs);
+  // All output channels, some positions.
+  void MultiplyPositions(int64_t tiles, Range positions);
   // The same for all vectors of a block, while what lies in memory comes nearer: the lines of the block's outputs, and
   // the inputs of the next block (`next`, of next_group on; may be empty).
   void MultiplyAhead(Range block, Range next, int64_t next_group);
-  void TransformOutputs(Range block, Range vecs);
+  void TransformOutputs(Range block, Range mine, Range vecs);
 
  private:
   void MultiplyGroup(int64_t index, int64_t tiles, Range vecs);
@@ -44,7 +53,7 @@ class Worker {
   void TransformPixels(const TileRun& run);
   void PrefetchInputs(int64_t group, const TileRun& run, bool is_first) const;
   void FindPixels(const float* image, int64_t y, int64_t x, InputArgs& args) const;
-  void TransformStrips(Range block, Range mine);
+  void TransformStrips(Range block, Range mine, Range channels);
   void TransformBlocks(const TileRun& run);
   void TransformStrip(const TileRun& run, int64_t rows, int64_t channel);
   void FillStrip(const TileRun& run, int64_t rows, int64_t channel, int64_t columns);

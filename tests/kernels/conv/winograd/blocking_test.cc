@@ -83,7 +83,23 @@ TEST(Blocking, FewTilesAreSharedManyAreNot) {
   EXPECT_EQ(Plan(64, 112, 4).blocking.split, Split::kBlocks);
   EXPECT_EQ(Plan(16, 4, 4).blocking.threads, 1) << "too little to wake anybody";
   EXPECT_EQ(Plan(16, 16, 4).blocking.threads, 1) << "one block of few channels";
-  EXPECT_EQ(Plan(16, 28, 8).blocking.threads, 4) << "49 tiles";
+}
+
+TEST(Blocking, FewTilesOfFewOutputChannelsAreSharedStageByStage) {
+  const auto split = [](Layout layout, int64_t size) {
+    ConvDesc desc;
+    desc.ic = 512, desc.oc = 16, desc.in = {size, size}, desc.kernel = {3, 3}, desc.pad = {1, 1, 1, 1};
+    desc.src.layout = desc.dst.layout = layout;
+    const ConvProblem problem = *Validate(desc);
+    const jit::IsaInfo& isa = jit::GetIsaInfo(Isa::kAvx2);
+    const TileShape shape{Axis::kFour, Axis::kFour};
+    const MachineModel machine;
+    const PlanContext context{.isa = Isa::kAvx2, .threads = 2, .machine = &machine};
+    return ChooseBlocking(problem, Geometry::Of(problem, shape), LayOut(problem, shape, isa), isa, context).split;
+  };
+  EXPECT_EQ(split(Layout::kNchw, 10), Split::kPositions) << "9 tiles, 2 vectors of output channels";
+  EXPECT_EQ(split(Layout::kNhwc, 10), Split::kBlocks) << "tiles would be shared";
+  EXPECT_EQ(split(Layout::kNchw, 56), Split::kBlocks) << "196 tiles";
 }
 
 TEST(Blocking, StreamedWeightsArePrefetched) {
