@@ -163,9 +163,9 @@ void Chooser::ChooseThreads(Blocking& b) const {
 }
 
 // Few tiles and few output channels: fewer threads with blocks that are worth it, or all of them, stage by stage.
-// Zen 3, 2 threads, GFLOP/s (effective) of either: 268 to 12 channels at 16x16 124 and 215, 436 to 12 at 8x8 109 and 168, 512
-// to 16 at 10x10 118 and 208. Pixels of NHWC, whose tiles threads would share instead of channels: 118 and 92, 120 and
-// 92, 106 and 102.
+// Zen 3, 2 threads, GFLOP/s (effective) of either: 268 to 12 channels at 16x16 124 and 215, 436 to 12 at 8x8 109 and
+// 168, 512 to 16 at 10x10 118 and 208. Pixels of NHWC, whose tiles threads would share instead of channels: 118 and 92,
+// 120 and 92, 106 and 102.
 void Chooser::SplitFew(Blocking& b) const {
   Blocking smaller = b;
   smaller.blocks = std::max(b.blocks, std::min(b.units, g_.tiles / kLeastTilesPerThread));
