@@ -305,7 +305,7 @@ void StripPlan::ChooseThreads(int threads) {
     const int over_channels = threads / over_rows;
     const double share = static_cast<double>(CeilDiv(parts, over_rows)) *
                          static_cast<double>(CeilDiv(units, over_channels));
-    if (share >= best * 0.999) continue;
+    if (share * (over_channels > 1 ? kChannelSplitCost : 1) >= best * 0.999) continue;
     best = share;
     row_threads_ = over_rows, channel_threads_ = over_channels;
   }

@@ -57,6 +57,10 @@ inline constexpr int64_t kMinSegment = 48;
 // Zen 3 (14 broadcasts and blends 18.7), and 12 beside 12 take 8.6 instead of 6 on Zen 5.
 inline constexpr double kInLaneShuffles = 0.75, kPermute8Shuffles = 5, kPermute16Shuffles = 1.2;
 
+// Threads that share the channels of pixels write to the same lines: 224 to 28 1x1 stride 2 at 150x150, 2 threads, 705
+// us, with rows of their own 652.
+inline constexpr double kChannelSplitCost = 1.25;
+
 // Rows are cut so that each thread has at least this many units, if they are too few.
 inline constexpr int64_t kUnitsPerThread = 4;
 // Strips at the ends of a row, where taps fall outside, that are listed one by one.

@@ -53,6 +53,7 @@ class Chooser {
   void ChooseOrder(Blocking& b) const;
   void LimitToStage(Blocking& b) const;
   void ChoosePasses(Blocking& b) const;
+  bool PrefetchesInputs(const Blocking& b) const;
   void SplitRows(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
   void ChooseStores(Blocking& b) const;
@@ -294,6 +295,14 @@ void Chooser::SplitRows(Blocking& b) const {
   b.takes_whole_chunks = b.takes_whole_chunks || b.predicted_us < kWholeChunksUs * threads_;
 }
 
+// 1x1 kernels over pixels that lie one after the other. The weights' prefetch, where there is one, has priority.
+bool Chooser::PrefetchesInputs(const Blocking& b) const {
+  const bool dense = g_.src_layout == Layout::kNhwc && g_.groups == 1 && g_.src.w == g_.ic_g && g_.stride.w == 1;
+  const double bytes = static_cast<double>(g_.n * g_.in.h * g_.in.w * g_.ic_g) * kFloat;
+  return dense && g_.taps() == 1 && !b.prefetches_weights && g_.ic_g >= kLeastPrefetchedChannels &&
+         bytes > static_cast<double>(machine_.l2_bytes) * kInputL2s;
+}
+
 // As many threads as bring more than waking them costs; parts so that each gets several items.
 void Chooser::ChooseThreads(Blocking& b) const {
   const int64_t units = std::max<int64_t>(1, g_.n * g_.out.h * b.segments);
@@ -360,6 +369,7 @@ Blocking Chooser::Choose(const TileChoice& tile) {
   }
   if (staging_.used()) LimitToStage(b);
   ChoosePasses(b);
+  b.prefetches_inputs = PrefetchesInputs(b);
   // Taps of larger kernels find the lines of the tap before.
   b.prefetches_planes = ChannelBlock(g_.src_layout) > 1 && g_.taps() == 1 &&
                         static_cast<double>(g_.n * g_.out.h * g_.out.w * g_.ic_g * kFloat) >

@@ -43,6 +43,7 @@ struct Blocking {
   int64_t channel_blocks_per_pass = 0;  // blocks of input channels; all of them unless sums are parked
   Stores stores = Stores::kCached;
   bool prefetches_planes = false;   // inputs in blocks: fetch the lines of the next tile from each plane
+  bool prefetches_inputs = false;   // dense pixels from beyond L2: fetch those ahead of the first channel tile
   bool prefetches_weights = false;  // all weights together exceed L2: fetch the next ones while computing
   // Items of work are whole chunks, or numbered in the order of the loops: chunks, channel tiles, parts of a chunk's
   // rows.

@@ -55,6 +55,7 @@ class TileDriver {
   void RunChunk(int64_t chunk);
   void SetTensor();
   void SetChannelTile(int64_t index);
+  void PrefetchInputs(const RowStep& step);
   void PrefetchOutputs(const RowStep& step) const;
   void RunPasses(Range units, bool has_next_tile);
   void StartPrefetch(const float* weights, int64_t bytes);
@@ -134,6 +135,7 @@ void TileDriver::RunUnit(int64_t unit, float* partial) {
     args_.partial = args_.load_partial + args_.store_partial > 0
                         ? partial + step.begin * pixel_floats : nullptr;
     if (next_bytes_ > 0) ContinuePrefetch(step.tiles);
+    if (plan_.blocking_.prefetches_inputs && tile_ % plan_.channel_tiles_ == 0) PrefetchInputs(step);
     if (plan_.prefetches_outputs_ && unit + 1 < last_unit_) PrefetchOutputs(step);
     step.kernel(&args_);
   }
@@ -171,6 +173,12 @@ void TileDriver::SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t 
                                (n * s.n + y * s.h + x * s.w) * kFloat + residual_channel_[op]);
     args_.residual_tile[op] = step.px * args_.residual_px[op];
   }
+}
+
+// Kernels prefetch a line per four input channels: those of the pixels ahead, every second one where tiles are wide.
+void TileDriver::PrefetchInputs(const RowStep& step) {
+  args_.prefetch = Shift(args_.src, kInputsAhead);
+  args_.prefetch_step = step.px > 4 ? 2 * kLineBytes : kLineBytes;
 }
 
 // The lines that the next row's outputs of these tiles go to, where pixels lie on pages of

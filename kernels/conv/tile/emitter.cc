@@ -61,6 +61,7 @@ void TileEmitter::Emit() {
   if (has_prefetch_) a_.mov(prefetch_, ARG(prefetch));
   a_.L(next_tile);
   StartAccumulators();
+  PrefetchResiduals();
   a_.cmp(ARG(rows), 0);
   a_.jz(finish, a_.T_NEAR);
   EmitChannelBlocks();

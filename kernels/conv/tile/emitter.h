@@ -52,6 +52,7 @@ class TileEmitter {
   void ApplyPostOps();
   void ApplyChannelScale(int op);
   void AddResidual(int op);
+  void PrefetchResiduals();
   void StoreOutput();
   void StoreCached();
   void NextTile();
@@ -60,6 +61,8 @@ class TileEmitter {
   template <typename EmitAccess>
   void ForEachVector(const Address& tensor, const Address& px_stride, const Address& block_stride,
                      const EmitAccess& emit);
+  template <typename EmitAccess>
+  void ForEachVectorFrom(const Address& px_stride, const Address& block_stride, const EmitAccess& emit);
   bool IsTail(int v) const { return spec_.tail != Tail::kNone && v == spec_.oc_vecs - 1; }
 
   // --- registers and addresses, named by content ---

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "kernels/conv/tile/emitter.h"
+#include "kernels/sizes.h"
 
 namespace rafter::tile {
 
@@ -57,8 +58,15 @@ void TileEmitter::ApplyChannelScale(int op) {
 }
 
 template <typename EmitAccess>
-void TileEmitter::ForEachVector(const Address& tensor, const Address& px_stride,
-                                const Address& block_stride, const EmitAccess& emit) {
+void TileEmitter::ForEachVector(const Address& tensor, const Address& px_stride, const Address& block_stride,
+                                const EmitAccess& emit) {
+  a_.mov(k_left_, tensor);
+  ForEachVectorFrom(px_stride, block_stride, emit);
+}
+
+// From the first pixel on, which k_left_ points to.
+template <typename EmitAccess>
+void TileEmitter::ForEachVectorFrom(const Address& px_stride, const Address& block_stride, const EmitAccess& emit) {
   pixels_.EmitStride(a_, px_stride);
   const int vec_bytes = a_.isa().vec_bytes;
   int vecs_per_base = spec_.oc_vecs, bases = 1;
@@ -69,8 +77,7 @@ void TileEmitter::ForEachVector(const Address& tensor, const Address& px_stride,
     vecs_per_base = 1;
     bases = 2 * spec_.oc_vecs - (spec_.tail == Tail::kZeroedHalf ? 1 : 0);
   }
-  const Reg64& block = k_left_;  // free after the sum
-  a_.mov(block, tensor);
+  const Reg64& block = k_left_;  // free before and after the sum
   for (int b = 0; b < bases; ++b) {
     if (b > 0) a_.add(block, block_stride);
     pixels_.EmitBases(a_, block);
@@ -82,6 +89,26 @@ void TileEmitter::ForEachVector(const Address& tensor, const Address& px_stride,
       }
     }
   }
+}
+
+// Those of the next tile, before the sum of this one: at the end a residual from beyond L2 would be waited for. Which
+// addresses begin a line is told from their distance in a dense tensor.
+void TileEmitter::PrefetchResiduals() {
+  if (spec_.has_partial()) return;
+  const int per_line = static_cast<int>(kLineBytes) / a_.isa().vec_bytes;
+  const bool by_pixels = spec_.dst_order == DstOrder::kPerBlock || spec_.dst_order == DstOrder::kHalves;
+  const int last = (by_pixels ? spec_.px : spec_.oc_vecs) - 1;
+  jit::ForEachPostOp(spec_.post_ops, [&](int op, PostOpKind kind) {
+    if (kind != PostOpKind::kResidualAdd) return;
+    const size_t at = static_cast<size_t>(op) * sizeof(int64_t);
+    a_.mov(k_left_, arg(offsetof(TileArgs, residual) + at));
+    a_.add(k_left_, arg(offsetof(TileArgs, residual_tile) + at));
+    ForEachVectorFrom(arg(offsetof(TileArgs, residual_px) + at), arg(offsetof(TileArgs, residual_block) + at),
+                      [&](const Address& address, int p, int v, int) {
+                        const int index = by_pixels ? p : v;
+                        if (index % per_line == 0 || index == last) a_.prefetcht0(address);
+                      });
+  });
 }
 
 void TileEmitter::AddResidual(int op) {
