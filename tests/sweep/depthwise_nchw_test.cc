@@ -198,5 +198,63 @@ TEST(DepthwiseNchw, OutputsPastTheCaches) {
   SetMachineModel(original);
 }
 
+// A machine with next to no L2: kernels of one row go along it wherever it has several tiles. Every width of the last
+// tiles, strides, padding that leaves rows without inputs, guard pages right behind the last input.
+TEST(DepthwiseNchw, Lines) {
+  const MachineModel original = CurrentMachineModel();
+  MachineModel tiny = original;
+  tiny.l2_bytes = 256, tiny.fork_join_us = 0;
+  SetMachineModel(tiny);
+  ForEachIsa([](Isa) {
+    Random random(31);
+    uint64_t seed = 0;
+    for (int64_t taps = 2; taps <= 13; ++taps) {
+      for (const int64_t stride : {1, 2}) {
+        for (int64_t width = 33; width <= 330; width += random.Between(7, 23)) {
+          const Size2 in = {random.Between(1, 4), width};
+          ConvDesc desc = Layer(random.Between(1, 5), in, {1, taps}, stride, Same({0, taps}));
+          desc.stride.h = random.Between(1, 2);
+          if (random.Between(0, 2) == 0) desc.pad.left = random.Between(0, taps), desc.pad.right = random.Between(0, 9);
+          if (random.Between(0, 2) == 0) desc.pad.top = random.Between(0, 2), desc.pad.bottom = random.Between(0, 4);
+          if (random.Between(0, 2) == 0) desc.post_ops.push_back(RandomPostOp(random, desc.oc, true));
+          if (random.Between(0, 2) == 0) AddSlices(random, desc);
+          const DataKind data = random.Between(0, 1) == 0 ? DataKind::kInteger : DataKind::kSpecials;
+          ASSERT_TRUE(Check(desc, data, ++seed)) << width << ", " << taps << " taps, stride " << stride;
+          if (random.Between(0, 3) > 0) continue;
+          desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu()};
+          ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").ResidualInPlace().Threads(1 + width % 3).Run())
+              << width << ", " << taps << " taps, stride " << stride;
+        }
+      }
+    }
+  });
+  SetMachineModel(original);
+}
+
+// Kernels whose tiles would be one vector wide, on wide rows or with several outputs per input.
+TEST(DepthwiseNchw, LargeKernelsInBands) {
+  ForEachIsa([](Isa) {
+    Random random(37);
+    uint64_t seed = 0;
+    for (const Size2 kernel : {Size2{7, 7}, Size2{9, 9}, Size2{6, 7}, Size2{9, 3}, Size2{8, 5}}) {
+      for (const int64_t multiplier : {1, 2, 5}) {
+        for (int i = 0; i < 6; ++i) {
+          const int64_t stride = random.Between(0, 3) == 0 ? 2 : 1;
+          const int64_t width = stride * (multiplier == 1 ? random.Between(80, 130) : random.Between(24, 60));
+          ConvDesc desc = Layer(random.Between(1, 3), {random.Between(1, 20), width}, kernel, stride, Same(kernel));
+          desc.oc *= multiplier;
+          if (random.Between(0, 2) == 0) desc.pad.right = random.Between(0, kernel.w), desc.pad.bottom = 0;
+          if (desc.in.h + desc.pad.top + desc.pad.bottom < kernel.h) desc.in.h = kernel.h;
+          if (random.Between(0, 1) == 0) desc.post_ops.push_back(RandomPostOp(random, desc.oc, true));
+          if (random.Between(0, 2) == 0) AddSlices(random, desc);
+          const DataKind data = random.Between(0, 1) == 0 ? DataKind::kInteger : DataKind::kSpecials;
+          ASSERT_TRUE(Check(desc, data, ++seed)) << desc.in.h << "x" << width << ", kernel " << kernel.h << "x"
+                                                 << kernel.w << ", " << multiplier << " outputs per input";
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace rafter::testing

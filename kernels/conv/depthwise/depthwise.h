@@ -20,8 +20,9 @@
 //   NCHW          lanes = columns of a row (width_spec.h), stride 1 or 2, kernels up to 13x13 or 31x1;
 //                 tiles roll down the plane, with the weights in registers where those suffice
 //                 (width_registers.h). Planes of few short rows are one tile without loops.
-//                 Where rows cannot roll, tiles take bands of a few rows along the image. Taps
-//                 that reach over the border load zeros there. Large outputs go past the caches through a buffer. Very
+//                 Where rows cannot roll, and for large kernels on wide rows, tiles take bands of a few rows along the
+//                 image; kernels of one row go along long rows (width_line_emitter.cc). Taps that reach over the border
+//                 load zeros there. Large outputs go past the caches through a buffer. Very
 //                 short rows, large kernels, and what these kernels do not take, go through the channel kernels: strips
 //                 of channels are transposed into a buffer and back, inside the caches. The rest goes through a copy in
 //                 NHWC ("depthwise+reorder").

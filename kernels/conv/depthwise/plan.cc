@@ -36,7 +36,7 @@ bool IsNarrow(const ConvProblem& problem, Isa isa) {
   if (d.kernel.w == 1) return false;  // 29x1 36@128x64 1046 us transposed, 274 in bands
   if (d.kernel.h * d.kernel.w < kManyTaps || d.kernel.h < kNarrowRows || d.stride.w > 2) return false;
   const int64_t columns = d.stride.w == 2 ? 2 * kNarrowColumns : kNarrowColumns;
-  return problem.ow <= columns || WidthVecs(problem, isa) < 2;
+  return problem.ow <= columns || (WidthVecs(problem, isa) < 2 && !PrefersBands(problem));
 }
 
 // Strips of channels, transposed: for short rows, which leave many lanes idle, for large kernels, and for what `width`

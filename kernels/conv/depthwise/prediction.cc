@@ -104,12 +104,22 @@ double BandCycles(const Geometry& g, const WidthBlocking& b) {
          calls * kBandCallCycles;
 }
 
+// Lines: by vector, by row.
+double LineCycles(const Geometry& g, const WidthBlocking& b) {
+  const double rows = static_cast<double>(g.n * g.oc) * static_cast<double>(g.rows.out());
+  const double vecs = rows * static_cast<double>(CeilDiv(g.columns.out(), b.shape.lanes));
+  const double taps = static_cast<double>(g.kw);
+  const double picks = g.columns.stride() == 2 ? taps * kWidthPickCycles : 0;
+  return vecs * (taps * kLineTapCycles + kLineVectorCycles + picks) + rows * kLineCycles;
+}
+
 }  // namespace
 
 // FMAs, loads that bind where there are more than so many of them for each, picking lanes (stride 2), ends of rows.
 double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const MachineModel& machine) {
   const double memory = TensorBytes(g) * CyclesPerByte(TensorBytes(g), machine);
   const auto with_memory = [&](double cycles) { return cycles + std::max(0.0, memory - kHiddenShare * cycles); };
+  if (b.lines) return with_memory(LineCycles(g, b));
   if (b.bands) return with_memory(BandCycles(g, b));
   const int64_t row_vecs = CeilDiv(g.columns.out(), b.shape.lanes), row_tiles = CeilDiv(row_vecs, b.shape.vecs);
   const WidthTile tile = TileOf(g, b.rows, static_cast<int>(CeilDiv(row_vecs, row_tiles)));

@@ -135,6 +135,11 @@ inline constexpr int64_t kMaxWidthTaps = 13;
 // and 7x1 32@202, whose rows they leave after half a line, 790 and 740.
 inline constexpr int64_t kMaxBandRows = 31;
 inline constexpr int kBandRowsAhead = 8;
+// Kernels whose tiles would be one vector wide take bands with rows of so many outputs, where each input has one output
+// or several; up to so many kernel rows. Zen 3, us transposed (several outputs: by such tiles) and in bands: 7x7 16@224
+// 1950 and 1180, 32@112 656 and 531, 128@56 642 and 688, 256@28 314 and 424, 9x9 32@112 1000 and 976, 11x11 32@80 675
+// and 770; 128 to 256 7x7 at 32x32 561 and 408.
+inline constexpr int64_t kLeastWideBandColumns = 80, kLeastBandColumns = 24, kMaxWideBandRows = 9;
 // Kernel columns from which inputs are shifted where an input row reaches one output row. Zen 3, us with a load per tap
 // and shifted: 1x13 8@60x100 28.5 and 24.4, 1x11 23.3 and 21.5, 1x9 16@202 270 and 260, 64@201x202 in bands 1700 and
 // 1460, but 1x7 16@202 212 and 222,
@@ -152,8 +157,9 @@ inline constexpr double kWidthL1Share = 0.75;
 inline constexpr int64_t kMaxPlaneRows = 16, kMaxPlaneColumns = 16;
 // Products that the code of the width kernel may have room for, counted generously (width_registers.cc).
 inline constexpr int kMostWidthProducts = 15000;
-// Taps up to which the code for weights that are not finite lies behind the kernel instead of replacing the other one.
-inline constexpr int kMostAsideTaps = 36;
+// Taps up to which the code for weights that are not finite lies behind the kernel instead of replacing the other one;
+// of bands: 7x7 64 of 32@32x32 489 us without it, 390.
+inline constexpr int kMostAsideTaps = 36, kMostBandAsideTaps = 81;
 // Bytes that such planes prefetch ahead where all loads are masked. Zen 3, us without and with: 480@7 15.2 and 12.8,
 // 960@7 30 and 26; twice as far the same.
 inline constexpr int kPlanePrefetchBytes = 384;
@@ -201,6 +207,13 @@ inline constexpr int64_t kFewMultiplied = 4;
 inline constexpr double kMultipliedCycles = 350;
 // Of bands: per instruction, per run of tiles, per call.
 inline constexpr double kBandCycles = 0.32, kBandRunCycles = 30, kBandCallCycles = 70;
+
+// Of lines, which go along the row where it has several tiles and the tensors exceed L2, or where planes are one row.
+// Zen 3, us down and along: 1x7 16@202 302 and 252 (a copy 116), 1x9 335 and 307, 1x11 20@100x300 374 and 345, 1x3
+// 64@1x1024 22.0 and 13.1, 1x9 256@1x300 44 and 32, but 1x3 40@56, a tile per row, 23.9 and 31.9. Inputs of the first
+// five taps come of two loads: 1x7 with a load per tap 262, all shifted 9 % more. Prefetching takes 2 to 5 % away.
+// Model: per tap of an output vector, per output vector, per row.
+inline constexpr double kLineTapCycles = 0.7, kLineVectorCycles = 1.5, kLineCycles = 20;
 
 }  // namespace rafter::depthwise
 

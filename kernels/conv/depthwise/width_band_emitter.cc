@@ -44,8 +44,12 @@ void WidthEmitter::EmitBands() {
     a_.jz(none, a_.T_NEAR);
     a_.L(next);
     spec_.rows = static_cast<uint8_t>(rows);
-    StartBand();
-    for (int run = 0; run < spec_.band_runs; ++run) EmitRun(run);
+    if (spec_.is_lines()) {
+      EmitLine();
+    } else {
+      StartBand();
+      for (int run = 0; run < spec_.band_runs; ++run) EmitRun(run);
+    }
     NextBand(rows);
     a_.dec(ARG(bands_left));
     a_.jnz(next, a_.T_NEAR);

@@ -86,6 +86,7 @@ void WidthEmitter::EmitTapsOnce(const std::vector<RowUse>& uses, bool careful) {
   const auto inside = [&](int tap) { return (careful || AlwaysCareful()) && IsMasked(tap); };
   const bool masked = (spec_.first_taps | spec_.last_taps) != 0;
   if (registers_.shifts && !(masked && (careful || AlwaysCareful()))) {
+    if (registers_.all()) return AddHeldShifts(uses[0]);
     for (int tap = 0; tap < spec_.kw; tap += kTapsPerShift) AddShiftedTaps(tap, uses[0]);
     return;
   }
@@ -146,7 +147,10 @@ Address WidthEmitter::ProductMaskAt(int tap, int vec) const {
 // --- weights that are not finite ---
 
 // Large kernels have enough code without asides.
-bool WidthEmitter::AlwaysCareful() const { return a_.fma_tail_is_free() || spec_.kh * spec_.kw > kMostAsideTaps; }
+bool WidthEmitter::AlwaysCareful() const {
+  const int most = spec_.band_runs > 0 ? kMostBandAsideTaps : kMostAsideTaps;
+  return a_.fma_tail_is_free() || spec_.kh * spec_.kw > most;
+}
 
 bool WidthEmitter::MayBeCareful(bool find) const {
   if (AlwaysCareful()) return false;

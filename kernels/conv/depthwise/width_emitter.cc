@@ -210,6 +210,12 @@ void WidthEmitter::FinishRow(int slot) {
   ApplyPostOps(slot);
   Store(slot);
   if (spec_.post_ops != 0 && spec_.band_runs == 0) LoadHeldWeights(std::min(registers_.held, jit::kPostOpTemps));
+  if (spec_.is_lines()) {
+    a_.add(dst_row_, spec_.vecs * vec_bytes());
+    return ForEachResidual([&](size_t at) {
+      a_.add(arg(offsetof(WidthArgs, residual_row_now) + at), spec_.vecs * vec_bytes());
+    });
+  }
   spec_.plane_rows > 0 ? a_.add(dst_row_, rows_left_) : a_.add(dst_row_, ARG(dst_row));
   ForEachResidual([&](size_t at) {
     Advance(offsetof(WidthArgs, residual_row_now) + at, offsetof(WidthArgs, residual_row) + at);
@@ -279,14 +285,6 @@ void WidthEmitter::StorePartial(int slot) {
   if (spec_.vecs > 1) a_.add(scratch_, vec_step_);
   a_.mov(lanes_, ARG(last_lanes));
   a_.StoreFirstLanes(scratch_, acc(slot, spec_.vecs - 1), lanes_);
-}
-
-template <typename Visit>
-void WidthEmitter::ForEachResidual(const Visit& visit) const {
-  int op = 0;
-  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
-    if (static_cast<PostOpKind>(ops & 0xff) == PostOpKind::kResidualAdd) visit(op * sizeof(float*));
-  }
 }
 
 void WidthEmitter::Advance(size_t pointer, size_t step) {

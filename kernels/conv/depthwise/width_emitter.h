@@ -65,8 +65,13 @@ class WidthEmitter {
   void FinishBand();
   void NextBandTile();
   void Advance(size_t pointer, size_t step);
+
+  // Lines (width_line_emitter.cc).
+  void EmitLine();
+  void EmitLineRun(int index, bool inside);
+  void StartLineRun(int index);
   template <typename Visit>
-  void ForEachResidual(const Visit& visit) const;
+  void ForEachResidual(const Visit& visit) const;  // visit(offset of its field in WidthArgs)
 
   // Products (width_tap_emitter.cc).
   void LoadHeldWeights(int count);
@@ -81,6 +86,7 @@ class WidthEmitter {
   void AddProducts(const jit::Xmm& x, int tap, int vec, int first_weight, const std::vector<RowUse>& uses);
   void AddTap(int tap, const std::vector<RowUse>& uses);
   void AddShiftedTaps(int first_tap, const RowUse& use);
+  void AddHeldShifts(const RowUse& use);
   void AddShiftedTapsOf(int vec, int first_tap, const RowUse& use);
   void AddTapPair(int tap, const std::vector<RowUse>& uses);
 
@@ -130,6 +136,14 @@ class WidthEmitter {
   bool plane_is_careful_ = false;  // while its code for weights that are not finite is emitted
   std::deque<Aside> asides_;
 };
+
+template <typename Visit>
+void WidthEmitter::ForEachResidual(const Visit& visit) const {
+  int op = 0;
+  for (uint64_t ops = spec_.post_ops; ops != 0; ops >>= 8, ++op) {
+    if (static_cast<PostOpKind>(ops & 0xff) == PostOpKind::kResidualAdd) visit(op * sizeof(float*));
+  }
+}
 
 }  // namespace rafter::depthwise
 

@@ -25,12 +25,19 @@ Isa WidthIsa(const Axis& columns, Isa isa) {
   return columns.out() <= 8 ? std::min(isa, Isa::kAvx2) : isa;
 }
 
+// Whether a large kernel goes in bands rather than in tiles of one vector, or transposed.
+bool TakesBands(const Geometry& g) {
+  const int64_t least = g.multiplier > 1 ? kLeastBandColumns : kLeastWideBandColumns;
+  return g.kw > 1 && g.kh <= kMaxWideBandRows && g.kh * g.kw >= kManyTaps && g.columns.out() >= least;
+}
+
 // Whether tiles do not roll: the registers have no room for so many output rows in flight, or some output rows reach no
 // input row of their own.
 bool UsesBands(const Geometry& g, Isa isa) {
   const Axis& rows = g.rows;
   if (rows.step() > rows.kernel() || !CanRoll(rows, rows.outputs(0))) return true;
-  return MaxWidthVecs(jit::GetIsaInfo(isa).num_vecs, TileOf(g, static_cast<int>(RowsInFlight(rows)), 1)) < 1;
+  const int vecs = MaxWidthVecs(jit::GetIsaInfo(isa).num_vecs, TileOf(g, static_cast<int>(RowsInFlight(rows)), 1));
+  return vecs < 1 || (vecs < 2 && TakesBands(g));
 }
 
 // Output rows of a band, and vectors of its tiles.
@@ -43,6 +50,21 @@ WidthShape BandShape(const Geometry& g, Isa isa) {
   return {jit::GetIsaInfo(isa).vec_lanes(), BandTile(g, isa).vecs, !g.has_residual()};
 }
 
+WidthShape LineShape(const Geometry& g, Isa isa) {
+  const jit::IsaInfo& info = jit::GetIsaInfo(WidthIsa(g.columns, isa));
+  return {info.vec_lanes(), LineVecs(info.num_vecs, TileOf(g, 1, 1)), !g.has_residual()};
+}
+
+// Whether kernels of one row go along it.
+bool UsesLines(const Geometry& g, Isa isa, const MachineModel& machine) {
+  if (g.kh > 1 || g.columns.dilation() > 1) return false;
+  const WidthShape shape = LineShape(g, isa);
+  const bool several = g.columns.out() > shape.vecs * shape.lanes;
+  if (!UsesBands(g, isa) && !(several && (g.rows.out() == 1 || g.n * g.image_bytes > machine.l2_bytes))) return false;
+  const std::optional<WidthProgram> program = MakeWidthProgram(g.columns, shape);
+  return program && program->runs.size() <= kMaxBandRuns;
+}
+
 }  // namespace
 
 int WidthVecs(const ConvProblem& problem, Isa isa) {
@@ -50,6 +72,8 @@ int WidthVecs(const ConvProblem& problem, Isa isa) {
   return MaxWidthVecs(jit::GetIsaInfo(WidthIsa(g.columns, isa)).num_vecs,
                       TileOf(g, static_cast<int>(RowsInFlight(g.rows)), 1));
 }
+
+bool PrefersBands(const ConvProblem& problem) { return TakesBands(GeometryOf(problem, false)); }
 
 const char* WidthRefusal(const ConvProblem& problem, Isa isa) {
   const ConvDesc& d = problem.desc;
@@ -102,6 +126,8 @@ WidthBlocking ChooseWidthBlocking(const Geometry& g, Isa isa, const MachineModel
   b.rows = b.bands ? BandTile(g, b.isa).rows : static_cast<int>(RowsInFlight(g.rows));
   b.shape = {info.vec_lanes(), MaxWidthVecs(info.num_vecs, TileOf(g, b.rows, 1)), !g.has_residual()};
   if (b.bands) b.shape = BandShape(g, isa);
+  b.lines = UsesLines(g, isa, machine);
+  if (b.lines) b.bands = true, b.rows = 1, b.shape = LineShape(g, isa);
   b.streams = Streams(g, machine);
   b.far_ahead = b.streams && !b.bands && g.columns.dilation() == 1;
   b.tile_rows = b.streams ? BlockRows(g, b.bands) : g.rows.outputs(0);
@@ -284,9 +310,11 @@ std::string WidthPlan::Describe() const {
   std::string text;
   const auto line = [&](const std::string& s) { text += s + "\n"; };
   line("lanes: columns of a row, " + std::to_string(blocking_.shape.lanes) + " per vector");
-  line("tile: at most " + std::to_string(blocking_.shape.vecs) + " vectors, rolling down " +
-       std::to_string(blocking_.tile_rows) + " rows with " + std::to_string(blocking_.rows) +
-       " in registers");
+  const std::string rows = std::to_string(blocking_.rows);
+  line("tile: at most " + std::to_string(blocking_.shape.vecs) + " vectors, " +
+       (blocking_.bands ? "along bands of " + rows + (blocking_.rows == 1 ? " row" : " rows")
+                        : "rolling down " + std::to_string(blocking_.tile_rows) + " rows with " + rows +
+                              " in registers"));
   line("order of the sum: kernel rows, kernel columns");
   if (blocking_.streams) {
     line("outputs: past the caches, through a buffer of " + std::to_string(streamed_bytes()) + " bytes per thread");

@@ -27,6 +27,7 @@ struct WidthBlocking {
   int64_t tile_rows = 1;  // output rows per kernel call
   int64_t channels = 1;   // at most, per kernel call
   bool bands = false;      // bands of `rows` output rows instead of tiles that roll (width_band_emitter.cc)
+  bool lines = false;  // bands of one row, kernels of one row (width_line_emitter.cc)
   bool far_ahead = false;  // inputs of the next block of rows are prefetched (WidthSpec::kFarAhead)
   bool streams = false;   // outputs of a call go through a buffer and from there past the caches
   int threads = 1;
@@ -35,6 +36,9 @@ struct WidthBlocking {
 
 // Most vectors of its tiles, 0: it has more output rows in flight than registers. For kernels within kMaxWidthTaps.
 int WidthVecs(const ConvProblem& problem, Isa isa);
+
+// Whether it takes bands, though the kernel is large.
+bool PrefersBands(const ConvProblem& problem);
 
 // Why the width kernel cannot take the problem; empty when it can.
 const char* WidthRefusal(const ConvProblem& problem, Isa isa);

@@ -78,13 +78,27 @@ WidthRegisters Shifts(int registers, const WidthTile& tile) {
   return r;
 }
 
+// Lines: the same, with all weights in registers.
+WidthRegisters HeldShifts(int registers, const WidthTile& tile) {
+  WidthRegisters r;
+  r.shifts = true;
+  r.held = tile.kw, r.inputs = 3;
+  const bool enough = tile.kw > kTapsPerShift && (tile.vecs >= kLeastShiftedVecs || tile.kw > kMaxHeldWidthTaps);
+  r.fits = tile.lines && !tile.every_other && enough && Fits(registers, tile, r.total());
+  r.loads = tile.vecs * (tile.kw - (kTapsPerShift - 1));
+  return r;
+}
+
 }  // namespace
 
 WidthTile ShapeOf(const WidthSpec& spec) {
-  return {spec.kh, spec.kw, spec.rows, spec.vecs, spec.has(WidthSpec::kStride2), spec.has(WidthSpec::kDilated)};
+  return {spec.kh,   spec.kw, spec.rows, spec.vecs, spec.has(WidthSpec::kStride2), spec.has(WidthSpec::kDilated),
+          spec.is_lines()};
 }
 
 WidthRegisters ChooseWidthRegisters(int registers, const WidthTile& tile) {
+  const WidthRegisters held = HeldShifts(registers, tile);
+  if (held.fits) return held;
   const WidthRegisters shifts = Shifts(registers, tile), all = HoldAll(registers, tile);
   if (shifts.fits) return shifts;
   if (all.fits) return all;
@@ -103,6 +117,13 @@ int MaxWidthVecs(int registers, WidthTile tile) {
     if (one_row || WeightsOfTap(registers, tile).fits || (!tile.every_other && OneByOne(registers, tile).fits)) break;
   }
   return ChooseWidthRegisters(registers, tile).fits ? tile.vecs : 0;
+}
+
+int LineVecs(int registers, WidthTile tile) {
+  tile.lines = true;
+  for (tile.vecs = kMostVecs; tile.vecs >= kLeastShiftedVecs; --tile.vecs)
+    if (HeldShifts(registers, tile).fits) return tile.vecs;
+  return MaxWidthVecs(registers, tile);
 }
 
 double BandTileInstructions(int registers, const WidthTile& tile, int row_stride) {

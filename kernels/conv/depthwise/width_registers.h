@@ -12,6 +12,7 @@ struct WidthTile {
   int rows = 1, vecs = 1;    // output rows in flight, vectors per row
   bool every_other = false;  // stride 2
   bool dilated = false;
+  bool lines = false;  // kernels of one row, tile after tile along the row (width_line_emitter.cc)
 };
 WidthTile ShapeOf(const WidthSpec& spec);
 
@@ -35,6 +36,9 @@ WidthRegisters ChooseWidthRegisters(int registers, const WidthTile& tile);
 
 // Most vectors per tile, 0: none; `tile` without them.
 int MaxWidthVecs(int registers, WidthTile tile);
+
+// Vectors of the tiles of lines; `tile` without them.
+int LineVecs(int registers, WidthTile tile);
 
 // Rows and vectors of the tiles of bands (width_band_emitter.cc); `tile` without them.
 WidthTile ChooseBandTile(int registers, WidthTile tile, int row_stride);

@@ -19,7 +19,8 @@
 // A plane of few short rows (plane_rows) is one tile whose code has no loops.
 //
 // Where output rows cannot all roll (some reach no input row, or too many are in flight for the registers), tiles take
-// a band of a few output rows, one after the other along the row (width_band_emitter.cc).
+// a band of a few output rows, one after the other along the row (width_band_emitter.cc). So they do where kernels have
+// one row: going down, they would leave every line after a few vectors and gain nothing (lines, width_line_emitter.cc).
 //
 // Loops inside: channels, tiles along the row, input rows; of bands all of them.
 #ifndef RAFTER_KERNELS_CONV_DEPTHWISE_WIDTH_SPEC_H_
@@ -79,6 +80,7 @@ struct WidthSpec {
 
   bool operator==(const WidthSpec&) const = default;
   bool has(uint8_t flag) const { return (flags & flag) != 0; }
+  bool is_lines() const { return band_runs > 0 && kh == 1 && rows == 1 && !has(kDilated); }
   bool is_masked(int tap, int vec) const {
     return ((vec == 0 ? first_taps : 0) >> tap & 1) != 0 ||
            ((vec > 0 && vec + 1 == vecs ? last_taps : 0) >> tap & 1) != 0;

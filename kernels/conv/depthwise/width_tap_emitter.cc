@@ -100,6 +100,33 @@ void WidthEmitter::AddShiftedTaps(int first_tap, const RowUse& use) {
   for (int vec = 0; vec < spec_.vecs; ++vec) AddShiftedTapsOf(vec, first_tap, use);
 }
 
+// The inputs of the first five taps come of two loads, those of the others by a load for each, which balances loads
+// against shifts.
+void WidthEmitter::AddHeldShifts(const RowUse& use) {
+  for (int vec = 0; vec < spec_.vecs; ++vec) {
+    bool masked = false;
+    for (int tap = 0; tap < spec_.kw; ++tap) masked = masked || spec_.is_masked(tap, vec);
+    const bool shifts = !masked;
+    if (shifts) {
+      LoadInputs(input(0), 0, vec);
+      LoadInputs(input(1), kTapsPerShift, vec);
+    }
+    for (int tap = 0; tap < spec_.kw; ++tap) {
+      if (shifts && tap % kTapsPerShift == 0 && tap <= kTapsPerShift) {
+        AddProduct(use, tap, vec, input(tap / kTapsPerShift), temp(tap));
+      } else if (shifts && tap < kTapsPerShift) {
+        a_.vpalignr(input(2), input(1), input(0), static_cast<uint8_t>(tap * kFloat));
+        AddProduct(use, tap, vec, input(2), temp(tap));
+      } else if (!spec_.is_masked(tap, vec)) {
+        AddProductOfMemory(use, tap, vec, temp(tap));
+      } else {
+        LoadInputs(input(2), tap, vec);
+        AddProduct(use, tap, vec, input(2), temp(tap));
+      }
+    }
+  }
+}
+
 void WidthEmitter::AddShiftedTapsOf(int vec, int first_tap, const RowUse& use) {
   const int taps = std::min(kTapsPerShift, spec_.kw - first_tap), last_tap = spec_.kw - 1;
   // Nothing behind the last tap may be loaded.
