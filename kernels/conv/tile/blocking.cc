@@ -53,7 +53,7 @@ class Chooser {
   void ChooseOrder(Blocking& b) const;
   void LimitToStage(Blocking& b) const;
   void ChoosePasses(Blocking& b) const;
-  bool PrefetchesInputs(const Blocking& b) const;
+  InputPrefetch ChooseInputPrefetch(const Blocking& b) const;
   void SplitRows(Blocking& b) const;
   void ChooseThreads(Blocking& b) const;
   void ChooseStores(Blocking& b) const;
@@ -295,12 +295,16 @@ void Chooser::SplitRows(Blocking& b) const {
   b.takes_whole_chunks = b.takes_whole_chunks || b.predicted_us < kWholeChunksUs * threads_;
 }
 
-// 1x1 kernels over pixels that lie one after the other. The weights' prefetch, where there is one, has priority.
-bool Chooser::PrefetchesInputs(const Blocking& b) const {
-  const bool dense = g_.src_layout == Layout::kNhwc && g_.groups == 1 && g_.src.w == g_.ic_g && g_.stride.w == 1;
+// The weights' prefetch, where there is one, has priority. With a stride nothing is gained.
+InputPrefetch Chooser::ChooseInputPrefetch(const Blocking& b) const {
   const double bytes = static_cast<double>(g_.n * g_.in.h * g_.in.w * g_.ic_g) * kFloat;
-  return dense && g_.taps() == 1 && !b.prefetches_weights && g_.ic_g >= kLeastPrefetchedChannels &&
-         bytes > static_cast<double>(machine_.l2_bytes) * kInputL2s;
+  const auto l2 = static_cast<double>(machine_.l2_bytes);
+  if (g_.taps() > 1 || g_.src_layout != Layout::kNhwc || g_.groups > 1 || g_.stride.w > 1 ||
+      g_.ic_g < kLeastPrefetchedChannels || b.prefetches_weights) {
+    return InputPrefetch::kNone;
+  }
+  if (g_.src.w == g_.ic_g) return bytes > l2 * kInputL2s ? InputPrefetch::kStream : InputPrefetch::kNone;
+  return bytes > l2 * kSlicedInputL2s ? InputPrefetch::kNextTile : InputPrefetch::kNone;
 }
 
 // As many threads as bring more than waking them costs; parts so that each gets several items.
@@ -369,7 +373,7 @@ Blocking Chooser::Choose(const TileChoice& tile) {
   }
   if (staging_.used()) LimitToStage(b);
   ChoosePasses(b);
-  b.prefetches_inputs = PrefetchesInputs(b);
+  b.inputs = ChooseInputPrefetch(b);
   // Taps of larger kernels find the lines of the tap before.
   b.prefetches_planes = ChannelBlock(g_.src_layout) > 1 && g_.taps() == 1 &&
                         static_cast<double>(g_.n * g_.out.h * g_.out.w * g_.ic_g * kFloat) >

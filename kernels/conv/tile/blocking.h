@@ -34,6 +34,13 @@ enum class Stores {
   kStaged,    // collected for all channels of a chunk's pixels, then sent past the caches (output_stage.h)
 };
 
+// Of 1x1 kernels whose inputs come from beyond L2, for the first channel tile.
+enum class InputPrefetch {
+  kNone,
+  kStream,    // pixels that lie one after the other: one line after the other, some way ahead
+  kNextTile,  // pixels with gaps between them: the lines of the next tile's
+};
+
 struct Blocking {
   ChannelRuns channels;
   Staging staging;               // copies of inputs, unless they are read in place
@@ -43,7 +50,7 @@ struct Blocking {
   int64_t channel_blocks_per_pass = 0;  // blocks of input channels; all of them unless sums are parked
   Stores stores = Stores::kCached;
   bool prefetches_planes = false;   // inputs in blocks: fetch the lines of the next tile from each plane
-  bool prefetches_inputs = false;   // dense pixels from beyond L2: fetch those ahead of the first channel tile
+  InputPrefetch inputs = InputPrefetch::kNone;
   bool prefetches_weights = false;  // all weights together exceed L2: fetch the next ones while computing
   // Items of work are whole chunks, or numbered in the order of the loops: chunks, channel tiles, parts of a chunk's
   // rows.

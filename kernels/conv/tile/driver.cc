@@ -135,7 +135,7 @@ void TileDriver::RunUnit(int64_t unit, float* partial) {
     args_.partial = args_.load_partial + args_.store_partial > 0
                         ? partial + step.begin * pixel_floats : nullptr;
     if (next_bytes_ > 0) ContinuePrefetch(step.tiles);
-    if (plan_.blocking_.prefetches_inputs && tile_ % plan_.channel_tiles_ == 0) PrefetchInputs(step);
+    if (plan_.blocking_.inputs != InputPrefetch::kNone) PrefetchInputs(step);
     if (plan_.prefetches_outputs_ && unit + 1 < last_unit_) PrefetchOutputs(step);
     step.kernel(&args_);
   }
@@ -175,8 +175,12 @@ void TileDriver::SetPosition(const RowStep& step, int64_t n, int64_t y, int64_t 
   }
 }
 
-// Kernels prefetch a line per four input channels: those of the pixels ahead, every second one where tiles are wide.
+// Kernels prefetch a line per four input channels; every second one of a stream where tiles are wide.
 void TileDriver::PrefetchInputs(const RowStep& step) {
+  const bool first = tile_ % plan_.channel_tiles_ == 0;
+  args_.ahead = first ? args_.src_tile : 0;
+  args_.ahead_back = kLineBytes - step.px * args_.src_px;
+  if (!first || plan_.blocking_.inputs != InputPrefetch::kStream) return;
   args_.prefetch = Shift(args_.src, kInputsAhead);
   args_.prefetch_step = step.px > 4 ? 2 * kLineBytes : kLineBytes;
 }

@@ -22,6 +22,7 @@ std::string KernelName(const TileSpec& spec) {
   if (spec.has_pieces()) name += spec.next_lines > 0 ? "_planes" : "_pieces";
   if (spec.has_partial()) name += "_passes";
   if (spec.may_stream()) name += "_stream";
+  if (spec.fetches_ahead()) name += "_ahead";
   if (spec.has_rest()) name += "_rest";
   if (spec.steps != 0) name += "_k" + std::to_string(spec.steps);
   if (spec.is_edge()) {
@@ -58,10 +59,15 @@ TileEmitter::TileEmitter(const TileSpec& spec, jit::Assembler& assembler)
 void TileEmitter::Emit() {
   Label next_tile, finish;
   a_.EnterKernel();
-  if (has_prefetch_) a_.mov(prefetch_, ARG(prefetch));
+  if (has_prefetch_ && !spec_.fetches_ahead()) a_.mov(prefetch_, ARG(prefetch));
   a_.L(next_tile);
   StartAccumulators();
   PrefetchResiduals();
+  if (has_prefetch_ && spec_.fetches_ahead()) {
+    a_.mov(prefetch_, ARG(src));
+    a_.add(prefetch_, ARG(ahead));
+    a_.mov(ARG(ahead_left), spec_.px);
+  }
   a_.cmp(ARG(rows), 0);
   a_.jz(finish, a_.T_NEAR);
   EmitChannelBlocks();
@@ -237,6 +243,17 @@ void TileEmitter::EmitChannels(int px_begin, int px_end) {
 
 void TileEmitter::EmitPrefetch() {
   if (!has_prefetch_) return;
+  if (spec_.fetches_ahead()) {
+    Label same_line;
+    a_.prefetcht0(a_.ptr[prefetch_]);
+    a_.add(prefetch_, ARG(src_px));
+    a_.dec(ARG(ahead_left));
+    a_.jnz(same_line);
+    a_.add(prefetch_, ARG(ahead_back));
+    a_.mov(ARG(ahead_left), spec_.px);
+    a_.L(same_line);
+    return;
+  }
   a_.prefetcht1(a_.ptr[prefetch_]);
   a_.add(prefetch_, ARG(prefetch_step));
 }

@@ -48,7 +48,7 @@ struct TileSpec {
   DstOrder dst_order;
   // Edge kernels: how many of the first / last pixels may be outside the image at some tap.
   uint8_t skip_first, skip_last;
-  uint8_t flags;      // kEdge, kPieces, kPartial, kRest, kStream
+  uint8_t flags;      // kEdge, kPieces, kPartial, kRest, kStream, kAhead
   uint64_t post_ops;  // PostOpKind, 8 bits each, first operation lowest; 0 ends the chain
   // Not 0: the sum is one block in one piece of this many channels per column, written out without loops (short
   // loops end in mispredicted branches); BlockParams' counts are not read.
@@ -60,6 +60,7 @@ struct TileSpec {
   static constexpr uint8_t kPartial = 4; // sums may come from and go to TileArgs::partial
   static constexpr uint8_t kRest = 8;    // channels of the last piece are no multiple of 4: k_rest is read
   static constexpr uint8_t kStream = 16; // outputs may be stored past the caches: TileArgs::stream is read
+  static constexpr uint8_t kAhead = 32;  // the inputs of the next tile are prefetched instead of TileArgs::prefetch
 
   bool operator==(const TileSpec&) const = default;
   bool is_edge() const { return (flags & kEdge) != 0; }
@@ -67,6 +68,7 @@ struct TileSpec {
   bool has_partial() const { return (flags & kPartial) != 0; }
   bool may_stream() const { return (flags & kStream) != 0; }
   bool has_rest() const { return (flags & kRest) != 0; }
+  bool fetches_ahead() const { return (flags & kAhead) != 0; }
 };
 static_assert(std::has_unique_object_representations_v<TileSpec>);
 
@@ -115,6 +117,9 @@ struct TileArgs {
   // each time: weights of the next pass, while this one computes.
   const float* prefetch;
   int64_t prefetch_step;
+  // kAhead only, bytes: from a tile's inputs to those that are fetched meanwhile; from the last pixel of a tile to the
+  // first one's next line.
+  int64_t ahead, ahead_back;
   // kPartial only:
   int64_t load_partial;   // start from `partial` instead of zero
   int64_t store_partial;  // end by storing to `partial`: no bias, no post-ops, no output
@@ -124,7 +129,7 @@ struct TileArgs {
   int64_t residual_px[kMaxPostOps], residual_tile[kMaxPostOps], residual_block[kMaxPostOps];
   const float* scale[kMaxPostOps];      // by index of the post-op, of the first vector; full vectors
   // The kernel's own counters.
-  int64_t blocks_left, rows_left, pieces_left;
+  int64_t blocks_left, rows_left, pieces_left, ahead_left;
   const float* src_at_block;
   const float* weights_at_block;
 };

@@ -150,6 +150,7 @@ TileSpec TilePlan::SpecOf(const ChannelRun& run) const {
   spec.dst_order = DstOrderOf(geometry_.dst_layout, static_cast<int>(panels_.lanes));
   if (run.oc_vecs == 1 && spec.dst_order == DstOrder::kPairs) spec.dst_order = DstOrder::kContiguous;
   if (HasPieces(geometry_)) spec.flags |= TileSpec::kPieces;
+  if (blocking_.inputs == InputPrefetch::kNextTile) spec.flags |= TileSpec::kAhead;
   if (blocking_.stores == Stores::kStreamed) spec.flags |= TileSpec::kStream;
   if (blocking_.channel_blocks_per_pass < edge_.blocks) spec.flags |= TileSpec::kPartial;
   spec.post_ops = jit::PostOpChain(geometry_.post_ops);

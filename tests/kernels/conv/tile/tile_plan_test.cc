@@ -81,6 +81,27 @@ TEST(StagedOutput, IsRightForAnyPixelAndChunk) {
   });
 }
 
+// Inputs and residuals that are prefetched: dense pixels, slices with gaps, every rest of channels.
+TEST(PrefetchedInputs, AreRightWithAndWithoutGaps) {
+  const ScopedCaches caches({.l2 = 16 << 10});
+  ForEachIsa([](Isa) {
+    for (const int64_t ic : {64, 65, 67, 96, 130}) {
+      for (const int64_t gap : {0, 1, 16}) {
+        for (const int64_t oc : {8, 24, 100}) {
+          ConvDesc desc;
+          desc.n = 2, desc.ic = ic, desc.oc = oc, desc.in = {5, 47};
+          desc.src.strides = Strides{5 * 47 * (ic + gap), 1, 47 * (ic + gap), ic + gap};
+          desc.post_ops = {PostOp::ResidualAdd(), PostOp::Relu(), PostOp::ResidualAdd()};
+          ConvTester tester(desc);
+          ASSERT_TRUE(tester.Algorithm("pointwise").Threads(oc == 24 ? 3 : 1).Run()) << ic << " to " << oc;
+          EXPECT_EQ(tester.kernel_name().find("_ahead") != std::string::npos, gap > 0 && ic * oc < 2000)
+              << tester.kernel_name();
+        }
+      }
+    }
+  });
+}
+
 // Weights of a channel tile that exceed L2's share, and chunks of rows that follow each other with the same tile: each
 // starts with the first pass again.
 TEST(WeightsInPasses, ChunksOfOneChannelTile) {
