@@ -3,7 +3,9 @@
 // RAFTER_SWEEP_SEED choose how many and which.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstddef>
+#include <string>
 #include <utility>
 
 #include "jit/code_cache.h"
@@ -143,6 +145,26 @@ TEST(Depthwise, RowsThatShareSets) {
         for (const int64_t height : {1, 5, 21}) {
           const ConvDesc desc = Layer(128, {height, 8}, kernel, stride, 1, Layout::kNhwc);
           ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Threads(2).Run()) << kernel << " / " << stride;
+        }
+      }
+    }
+  });
+}
+
+// Fewer channels than lanes, which make up a pixel: all but the last outputs of a row are stored with what lies behind
+// them. Pixels further apart, and residuals, are not.
+TEST(Depthwise, FewChannels) {
+  const FreeTeams free_teams;
+  ForEachIsa([](Isa) {
+    for (int64_t channels = 1; channels < 16; ++channels) {
+      for (const auto& [kernel, stride, dilation] : {std::array{3, 1, 1}, {5, 2, 1}, {2, 1, 2}, {9, 1, 1}, {4, 3, 1}}) {
+        for (const int64_t width : {1, 2, 9, 40}) {
+          ConvDesc desc = Layer(channels, {7, width}, kernel, stride, dilation, Layout::kNhwc);
+          desc.n = 2;
+          const auto where = [&] { return std::to_string(channels) + " channels, kernel " + std::to_string(kernel); };
+          ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Threads(3).Run()) << where();
+          desc.dst.strides = DenseStrides(Layout::kNhwc, channels + 3, 16, width + 16);
+          ASSERT_TRUE(ConvTester(desc).Algorithm("depthwise").Run()) << where();
         }
       }
     }

@@ -27,8 +27,7 @@ std::vector<VectorRun> SplitVectors(const Geometry& g, int lanes) {
   const int rest = static_cast<int>(g.oc % lanes);
   if (full > 0) runs.push_back({0, full, always, few, lanes, false});
   const auto partly_filled = [&](int64_t channel, int used) {
-    // A vector without any channel has no block in a source of smaller blocks.
-    const bool masked_src = permuted == 0 ? src_dense || used == 0 : few_inputs;
+    const bool masked_src = permuted == 0 ? src_dense : few_inputs;
     const uint8_t flags = permuted | (masked_src ? ChannelSpec::kMaskedSrc : 0) |
                           (dst_dense ? ChannelSpec::kMaskedDst : ChannelSpec::kZeroedDst);
     runs.push_back({channel, 1, flags, permuted != 0 ? few : used, used, false});
@@ -40,7 +39,7 @@ std::vector<VectorRun> SplitVectors(const Geometry& g, int lanes) {
   }
   if (rest > 0) partly_filled(full * lanes, rest);
   const int64_t covered = (full + (rest > 0)) * lanes, block = ChannelBlock(g.dst_layout);
-  if (!dst_dense && covered % block != 0) partly_filled(covered, 0);
+  if (!dst_dense && covered % block != 0) runs.push_back({covered, 1, 0, 0, 0, false});
   return runs;
 }
 

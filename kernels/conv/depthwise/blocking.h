@@ -21,6 +21,9 @@ struct VectorRun {
   uint8_t flags = 0;                 // of ChannelSpec
   int src_lanes = 0, dst_lanes = 0;  // used lanes where masked or zeroed
   bool last_block = false;           // weights come from the additional block (pack.h)
+
+  // Behind the last channel of the last block: nothing but zeros is stored.
+  bool is_padding() const { return dst_lanes == 0; }
 };
 
 struct ChannelBlocking {
@@ -29,7 +32,6 @@ struct ChannelBlocking {
   int64_t strip_vecs = 1, strips = 1;
   bool rolls = false;     // tiles roll down the image (ChannelSpec::kRolling)
   bool holds = false;     // … or go down with their weights in registers (ChannelSpec::kHeld)
-  int shared_from = 3;    // ChannelSpec::shared_from
   uint8_t prefetch = 0, ahead = 0;  // ChannelSpec::prefetch, ahead
   bool pairs = false;     // ChannelSpec::kPairs
   bool in_quarters = false;  // ChannelSpec::kQuarters

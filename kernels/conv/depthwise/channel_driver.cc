@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "kernels/conv/depthwise/channel_plan.h"
 #include "kernels/conv/depthwise/tuning.h"
@@ -66,6 +67,7 @@ class ChannelDriver {
   };
   RowBlock BlockOf(int64_t unit) const;
   void RunBlock(const RowBlock& block);
+  void ClearBlock(const RowBlock& block);
   void RunTiles(const RowBlock& block, int64_t first_input);
   void SetSegments(int64_t first_input, int rows);
   void SetRows(int64_t first_input, int64_t rows);
@@ -218,6 +220,18 @@ void ChannelDriver::RunBlock(const RowBlock& block) {
   }
   RunTiles(block, in);
   if (staged_ != nullptr) UnstageOutputs(block.n, out, block.rows);
+}
+
+// Lanes behind the last channel: half of a block, as vectors of whole blocks have none.
+void ChannelDriver::ClearBlock(const RowBlock& block) {
+  const int64_t first_channel = plan_.blocking_.vectors.back().first_channel;
+  const int64_t image = block.n * g_.dst.n * kFloat + ChannelBytes(g_.dst_layout, g_.dst.channel, first_channel);
+  for (int64_t row = 0; row < block.rows; ++row) {
+    const int64_t out = g_.rows.output(block.phase, block.first + row);
+    float* dst = Shift(call_.dst, image + out * g_.dst.row * kFloat);
+    for (int64_t column = 0; column < g_.columns.out(); ++column, dst += g_.dst.column)
+      std::memset(dst, 0, kBlock / 2 * kFloat);
+  }
 }
 
 // The block in one go where tiles go down, else by the output rows of a tile.
@@ -384,13 +398,21 @@ void ChannelDriver::Run(Range units, Range strips) {
   SetTensors();
   const auto run_units = [&](size_t run, int64_t first_vec, int64_t vecs) {
     SetVectors(run, first_vec, vecs);
-    for (int64_t unit = units.begin; unit < units.end; ++unit) RunBlock(BlockOf(unit));
+    // Padding shares its block, and so its lines, with the vector before it.
+    const bool clears = b.vectors.back().is_padding() && run + 2 == b.vectors.size() &&
+                        first_vec + vecs == b.vectors[run].vecs;
+    for (int64_t unit = units.begin; unit < units.end; ++unit) {
+      RunBlock(BlockOf(unit));
+      if (clears) ClearBlock(BlockOf(unit));
+    }
   };
   for (int64_t strip = strips.begin; strip < strips.end; ++strip) {
     const int64_t first = strip * b.strip_vecs;
     run_units(0, first, std::min(b.strip_vecs, b.vectors[0].vecs - first));
     if (strip + 1 < b.strips) continue;
-    for (size_t run = 1; run < b.vectors.size(); ++run) run_units(run, 0, b.vectors[run].vecs);
+    for (size_t run = 1; run < b.vectors.size(); ++run) {
+      if (!b.vectors[run].is_padding()) run_units(run, 0, b.vectors[run].vecs);
+    }
   }
   if (args_.streams) _mm_sfence();  // streamed stores are not ordered with what the thread does next
 }

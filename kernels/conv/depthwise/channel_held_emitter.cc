@@ -19,6 +19,8 @@ namespace {
 
 // Registers that post-ops, residuals and masks may destroy: they hold the first weights.
 constexpr int kDestroyed = 4;
+// Inputs with at least so many uses pass a register.
+constexpr int kSharedFrom = 3;
 
 }  // namespace
 
@@ -142,7 +144,7 @@ void ChannelEmitter::EmitRollingRow(const std::vector<RowUse>& row_uses) {
 void ChannelEmitter::EmitHeldInput(int column, const std::vector<HeldUse>& uses, int& next_input) {
   const bool held = std::all_of(uses.begin(), uses.end(), [&](const HeldUse& use) { return IsHeld(use.weight); });
   const bool loads = spec_.has(ChannelSpec::kPermuted | ChannelSpec::kMaskedSrc) || !held ||
-                     (num_inputs_ > 0 && static_cast<int>(uses.size()) >= spec_.shared_from);
+                     (num_inputs_ > 0 && static_cast<int>(uses.size()) >= kSharedFrom);
   Xmm x;
   if (loads) {
     x = temp(num_weights_ + next_input);

@@ -73,6 +73,7 @@ Result<std::unique_ptr<ConvPlan>> ChannelPlan::Make(const ConvProblem& problem,
 Status ChannelPlan::Compile() {
   std::vector<uint8_t> done;
   for (const VectorRun& run : blocking_.vectors) {
+    if (run.is_padding()) continue;  // the last one
     const auto same = std::find(done.begin(), done.end(), run.flags);
     if (same != done.end()) {
       code_of_run_.push_back(code_of_run_[static_cast<size_t>(same - done.begin())]);
@@ -156,13 +157,17 @@ Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase)
                    (HasSameSteps() ? ChannelSpec::kSameSteps : 0);
       if (blocking_.goes_down()) {
         spec.flags |= blocking_.rolls ? ChannelSpec::kRolling : ChannelSpec::kHeld;
-        spec.shared_from = static_cast<uint8_t>(blocking_.shared_from);
         spec.kh = static_cast<uint8_t>(geometry_.kh);
         spec.row_stride = static_cast<uint8_t>(geometry_.rows.step());
       }
       spec.prefetch = blocking_.prefetch, spec.ahead = blocking_.ahead;
       spec.access = blocking_.pairs ? ChannelSpec::kPairs : blocking_.in_quarters ? ChannelSpec::kQuarters : 0;
       if (blocking_.rolls) spec.blocks = BlocksOf(geometry_, blocking_.tile_rows);
+      if ((flags & ChannelSpec::kMaskedDst) != 0) {
+        const int64_t behind = geometry_.columns.outputs(phase) - (code.program.runs[run].begin +
+                                code.program.runs[run].tiles * code.program.runs[run].columns);
+        spec.exact = static_cast<uint8_t>(std::min<int64_t>(ExactColumns(behind), spec.columns));
+      }
       if ((flags & (ChannelSpec::kMaskedDst | ChannelSpec::kZeroedDst)) == 0)
         spec.streams = blocking_.streams;
       for (size_t i = 0; i < geometry_.post_ops.size(); ++i) {
@@ -176,6 +181,16 @@ Result<RowCode> ChannelPlan::MakeRowCode(uint8_t flags, int rows, int64_t phase)
     }
   }
   return code;
+}
+
+// Columns at the end of a tile, `behind` columns of its row lie behind it, that must not write whole vectors: where all
+// channels of a pixel are one vector that is not full, the outputs behind it are computed later, whatever the order of
+// rows, and replace what it has written over them.
+int64_t ChannelPlan::ExactColumns(int64_t behind) const {
+  const Geometry& g = geometry_;
+  const bool together = g.dst_layout == Layout::kNhwc && g.columns.distance() == 1 && g.dst.column == g.oc &&
+                        blocking_.vectors.size() == 1 && !g.has_residual() && !blocking_.sideways;
+  return together ? std::max<int64_t>(0, CeilDiv(lanes(), g.oc) - 1 - behind) : kMaxColumns;
 }
 
 Result<ChannelFunction*> ChannelPlan::Kernel(const ChannelSpec& spec) {
@@ -192,6 +207,7 @@ void ChannelPlan::ListLanes() {
   const int64_t m = geometry_.multiplier, width = lanes(), loaded = blocking_.in_quarters ? 4 : width;
   const auto input = [&](int64_t oc) { return std::min(oc / m, geometry_.ic - 1); };
   for (const VectorRun& run : blocking_.vectors) {
+    if (run.is_padding()) continue;
     for (int64_t vec = 0; vec < run.vecs; ++vec) {
       const int64_t channel = run.first_channel + vec * width;
       int64_t first = input(channel);

@@ -58,6 +58,7 @@ class ChannelPlan final : public ConvPlan {
   Result<RowCode> MakeRowCode(uint8_t flags, int rows, int64_t phase);
   Result<ChannelFunction*> Kernel(const ChannelSpec& spec);
   bool HasSameSteps() const;
+  int64_t ExactColumns(int64_t behind) const;
   void ListLanes();
   void CopyParams();
   int lanes() const { return jit::GetIsaInfo(isa_).vec_lanes(); }

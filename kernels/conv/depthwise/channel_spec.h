@@ -56,7 +56,8 @@ struct ChannelSpec {
   uint8_t flags;
   // kRolling, kHeld: kernel rows, and rows between the windows of neighbouring outputs; otherwise 0.
   uint8_t kh, row_stride;
-  uint8_t shared_from;  // kHeld: inputs with at least so many uses pass a register
+  uint8_t exact;        // kMaskedDst: so many columns at the end of a tile write their lanes only, the others whole
+                        // vectors: what lies behind their lanes is overwritten by the next columns
   uint8_t prefetch;     // lines behind each input of a new row; kNextTile; 0: none
   uint8_t streams;      // outputs may be stored past the caches: ChannelArgs::streams is read
   uint8_t access;       // kPairs, kQuarters; 0: neither

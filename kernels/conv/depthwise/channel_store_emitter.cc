@@ -123,7 +123,7 @@ void ChannelEmitter::ForEachOutput(int first, int last, const Xbyak::Operand& te
   for (int r = first; r <= last; ++r) {
     if (r > first) a_.add(at, row);
     RowCursor cursor{at, column_, 0, true};
-    for (int c = 0; c < spec_.columns; ++c) emit(a_.ptr[ColumnAt(cursor, c) + depth_bytes()], acc(r, c));
+    for (int c = 0; c < spec_.columns; ++c) emit(a_.ptr[ColumnAt(cursor, c) + depth_bytes()], acc(r, c), c);
   }
 }
 
@@ -144,7 +144,7 @@ void ChannelEmitter::AddResidual(int op, int first, int last) {
   ForEachOutput(first, last, arg(now + at),
                 offsetof(ChannelArgs, residual_columns) + op * sizeof(ColumnSteps),
                 arg(offsetof(ChannelArgs, residual_row) + at),
-                [&](const Address& address, const Xmm& value) {
+                [&](const Address& address, const Xmm& value, int) {
                   if (masked) {
                     a_.LoadTail(temp(0), address, temp(1));
                     a_.vaddps(value, value, temp(0));
@@ -160,7 +160,7 @@ void ChannelEmitter::StoreOutput(int first, int last) {
     a_.cmp(ARG(streams), 0);
     a_.jz(plain, a_.T_NEAR);
     ForEachOutput(first, last, DstNow(), offsetof(ChannelArgs, dst_columns), ARG(dst_row),
-                  [&](const Address& address, const Xmm& value) { a_.vmovntps(address, value); });
+                  [&](const Address& address, const Xmm& value, int) { a_.vmovntps(address, value); });
     a_.jmp(done, a_.T_NEAR);
   }
   a_.L(plain);
@@ -170,9 +170,9 @@ void ChannelEmitter::StoreOutput(int first, int last) {
     a_.mov(scratch_, ARG(dst_mask));
     a_.LoadTailMask(a_.ptr[scratch_], temp(0));
   }
-  const auto store = [&](const Address& address, const Xmm& value) {
+  const auto store = [&](const Address& address, const Xmm& value, int column) {
     if (zeroed) a_.ZeroBehindTail(value, temp(0));
-    if (masked) {
+    if (masked && column >= spec_.columns - spec_.exact) {
       a_.StoreTail(address, value, temp(0));
     } else {
       a_.vmovups(address, value);

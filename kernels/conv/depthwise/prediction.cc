@@ -72,7 +72,7 @@ double ChannelMemory(const Geometry& g, const ChannelBlocking& b, const MachineM
 
 double PredictChannelCycles(const Geometry& g, const ChannelBlocking& b, int lanes, const MachineModel& machine) {
   double vecs = 0;
-  for (const VectorRun& run : b.vectors) vecs += static_cast<double>(run.vecs);
+  for (const VectorRun& run : b.vectors) vecs += run.is_padding() ? 0 : static_cast<double>(run.vecs);
   const double outputs =
       static_cast<double>(g.n * g.rows.out()) * static_cast<double>(g.columns.out()) * vecs;
   const double taps = static_cast<double>(g.n) * AxisPairs(g.rows) * AxisPairs(g.columns) * vecs;
