@@ -14,14 +14,17 @@
 #include "rafter/reorder.h"
 
 struct rafter_reorder {
-  rafter::Reorder reorder;
+  rafter::HandleMark<5> mark;
+  rafter::Reorder op;
 };
 struct rafter_concat {
-  rafter::Concat concat;
+  rafter::HandleMark<6> mark;
+  rafter::Concat op;
   size_t inputs = 0;
 };
 struct rafter_pad {
-  rafter::Pad pad;
+  rafter::HandleMark<7> mark;
+  rafter::Pad op;
 };
 
 namespace rafter {
@@ -73,18 +76,24 @@ rafter_status rafter_reorder_create(const rafter_reorder_desc* desc, int32_t thr
                                          rafter::ToFormat(sized->dst), rafter::DataType::kF32},
                                         {threads});
     if (!plan.ok()) return plan.status();
-    *reorder = new rafter_reorder{std::move(plan).value()};
+    *reorder = new rafter_reorder{{}, std::move(plan).value()};
     return {};
   });
 }
 
-void rafter_reorder_destroy(rafter_reorder* reorder) { delete reorder; }
+void rafter_reorder_destroy(rafter_reorder* reorder) { rafter::Destroy(reorder, "reorder"); }
+
+const char* rafter_reorder_kernel_name(const rafter_reorder* reorder) {
+  return rafter::KernelNameOf(rafter::PlanOf(reorder));
+}
+rafter_isa rafter_reorder_isa(const rafter_reorder* reorder) { return rafter::IsaOf(rafter::PlanOf(reorder)); }
+int32_t rafter_reorder_threads(const rafter_reorder* reorder) { return rafter::ThreadsOf(rafter::PlanOf(reorder)); }
 
 rafter_status rafter_reorder_run(const rafter_reorder* reorder, const float* src, float* dst,
                                  const rafter_operator_options* options) {
-  if (reorder == nullptr) return rafter::Invalid("reorder: NULL");
+  if (const rafter_status status = rafter::CheckHandle(reorder, "reorder"); status != RAFTER_OK) return status;
   return rafter::WithOptions(options, [&](const rafter::OperatorRunOptions& call) {
-    return reorder->reorder.Run(src, dst, call);
+    return reorder->op.Run(src, dst, call);
   });
 }
 
@@ -97,24 +106,34 @@ rafter_status rafter_concat_create(const rafter_concat_desc* desc, int32_t threa
     if (!converted.ok()) return converted.status();
     auto plan = rafter::Concat::Create(*converted, {threads});
     if (!plan.ok()) return plan.status();
-    *concat = new rafter_concat{std::move(plan).value(), converted->inputs.size()};
+    *concat = new rafter_concat{{}, std::move(plan).value(), converted->inputs.size()};
     return {};
   });
 }
 
-void rafter_concat_destroy(rafter_concat* concat) { delete concat; }
+void rafter_concat_destroy(rafter_concat* concat) { rafter::Destroy(concat, "concat"); }
+
+const char* rafter_concat_kernel_name(const rafter_concat* concat) {
+  return rafter::KernelNameOf(rafter::PlanOf(concat));
+}
+rafter_isa rafter_concat_isa(const rafter_concat* concat) { return rafter::IsaOf(rafter::PlanOf(concat)); }
+int32_t rafter_concat_threads(const rafter_concat* concat) { return rafter::ThreadsOf(rafter::PlanOf(concat)); }
+
+int64_t rafter_concat_output_size(const rafter_concat* concat) {
+  return rafter::Lives(concat) ? concat->op.output_size() : 0;
+}
 
 int64_t rafter_concat_input_offset(const rafter_concat* concat, size_t index) {
-  if (concat == nullptr || index >= concat->inputs) return -1;
-  return concat->concat.InputOffset(static_cast<int>(index));
+  if (!rafter::Lives(concat) || index >= concat->inputs) return -1;
+  return concat->op.InputOffset(static_cast<int>(index));
 }
 
 rafter_status rafter_concat_run(const rafter_concat* concat, const float* const* inputs, size_t num_inputs, float* dst,
                                 const rafter_operator_options* options) {
-  if (concat == nullptr) return rafter::Invalid("concat: NULL");
+  if (const rafter_status status = rafter::CheckHandle(concat, "concat"); status != RAFTER_OK) return status;
   if (inputs == nullptr && num_inputs > 0) return rafter::Invalid("inputs: NULL, but num_inputs is not 0");
   return rafter::WithOptions(options, [&](const rafter::OperatorRunOptions& call) {
-    return concat->concat.Run({inputs, num_inputs}, dst, call);
+    return concat->op.Run({inputs, num_inputs}, dst, call);
   });
 }
 
@@ -137,18 +156,28 @@ rafter_status rafter_pad_create(const rafter_pad_desc* desc, int32_t threads, ra
     converted.src = rafter::ToFormat(sized->src), converted.dst = rafter::ToFormat(sized->dst);
     auto plan = rafter::Pad::Create(converted, {threads});
     if (!plan.ok()) return plan.status();
-    *pad = new rafter_pad{std::move(plan).value()};
+    *pad = new rafter_pad{{}, std::move(plan).value()};
     return {};
   });
 }
 
-void rafter_pad_destroy(rafter_pad* pad) { delete pad; }
+void rafter_pad_destroy(rafter_pad* pad) { rafter::Destroy(pad, "pad"); }
+
+const char* rafter_pad_kernel_name(const rafter_pad* pad) { return rafter::KernelNameOf(rafter::PlanOf(pad)); }
+rafter_isa rafter_pad_isa(const rafter_pad* pad) { return rafter::IsaOf(rafter::PlanOf(pad)); }
+int32_t rafter_pad_threads(const rafter_pad* pad) { return rafter::ThreadsOf(rafter::PlanOf(pad)); }
+
+void rafter_pad_output_size(const rafter_pad* pad, int64_t* height, int64_t* width) {
+  const rafter::Size2 size = rafter::Lives(pad) ? pad->op.output_size() : rafter::Size2{0, 0};
+  if (height != nullptr) *height = size.h;
+  if (width != nullptr) *width = size.w;
+}
 
 rafter_status rafter_pad_run(const rafter_pad* pad, const float* src, float* dst,
                              const rafter_operator_options* options) {
-  if (pad == nullptr) return rafter::Invalid("pad: NULL");
+  if (const rafter_status status = rafter::CheckHandle(pad, "pad"); status != RAFTER_OK) return status;
   return rafter::WithOptions(options, [&](const rafter::OperatorRunOptions& call) {
-    return pad->pad.Run(src, dst, call);
+    return pad->op.Run(src, dst, call);
   });
 }
 

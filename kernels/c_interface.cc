@@ -17,9 +17,11 @@
 #include "rafter/rafter_c.h"
 
 struct rafter_conv {
+  rafter::HandleMark<3> mark;
   rafter::Conv conv;
 };
 struct rafter_packed_weights {
+  rafter::HandleMark<4> mark;
   rafter::PackedWeights weights;
 };
 
@@ -59,6 +61,7 @@ Status Run(const rafter_conv& conv, const float* src, const rafter_packed_weight
     run.scratch = {static_cast<std::byte*>(options.scratch), options.scratch_bytes};
   }
   run.max_threads = options.max_threads;
+  if (options.pool != nullptr) run.pool = &options.pool->pool;
   if (options.workers != nullptr) run.threads = options.workers->pool.get();
   if (options.parallel_for == nullptr) return conv.conv.Run(src, weights.weights, dst, run);
   CallerThreads threads(*options.parallel_for);
@@ -123,43 +126,43 @@ rafter_status rafter_conv_create(const rafter_conv_desc* desc, const rafter_conv
     if (!create.ok()) return create.status();
     rafter::Result<rafter::Conv> plan = rafter::Conv::Create(*converted, *create);
     if (!plan.ok()) return plan.status();
-    *conv = new rafter_conv{std::move(plan).value()};
+    *conv = new rafter_conv{{}, std::move(plan).value()};
     return {};
   });
 }
 
-void rafter_conv_destroy(rafter_conv* conv) { delete conv; }
+void rafter_conv_destroy(rafter_conv* conv) { rafter::Destroy(conv, "conv"); }
 
 void rafter_conv_output_size(const rafter_conv* conv, int64_t* height, int64_t* width) {
-  const rafter::Size2 size = conv != nullptr ? conv->conv.output_size() : rafter::Size2{0, 0};
+  const rafter::Size2 size = rafter::Lives(conv) ? conv->conv.output_size() : rafter::Size2{0, 0};
   if (height != nullptr) *height = size.h;
   if (width != nullptr) *width = size.w;
 }
 
 size_t rafter_conv_scratch_bytes(const rafter_conv* conv) {
-  return conv != nullptr ? conv->conv.scratch_bytes() : 0;
+  return rafter::Lives(conv) ? conv->conv.scratch_bytes() : 0;
 }
 
 int32_t rafter_conv_threads(const rafter_conv* conv) {
-  return conv != nullptr ? conv->conv.threads() : 0;
+  return rafter::Lives(conv) ? conv->conv.threads() : 0;
 }
 
 rafter_isa rafter_conv_isa(const rafter_conv* conv) {
-  return conv != nullptr ? static_cast<rafter_isa>(conv->conv.isa()) : RAFTER_ISA_NONE;
+  return rafter::Lives(conv) ? static_cast<rafter_isa>(conv->conv.isa()) : RAFTER_ISA_NONE;
 }
 
 const char* rafter_conv_algorithm(const rafter_conv* conv) {
-  return conv != nullptr ? conv->conv.algorithm() : "";
+  return rafter::Lives(conv) ? conv->conv.algorithm() : "";
 }
 
 const char* rafter_conv_kernel_name(const rafter_conv* conv) {
-  return conv != nullptr ? conv->conv.kernel_name().c_str() : "";
+  return rafter::Lives(conv) ? conv->conv.kernel_name().c_str() : "";
 }
 
 size_t rafter_conv_explain(const rafter_conv* conv, char* text, size_t bytes) {
   size_t length = 0;
   (void)rafter::Guarded([&]() -> rafter::Status {
-    const std::string listing = conv != nullptr ? conv->conv.Explain() : std::string();
+    const std::string listing = rafter::Lives(conv) ? conv->conv.Explain() : std::string();
     length = listing.size();
     rafter::CopyText(listing, text, bytes);
     return {};
@@ -186,22 +189,29 @@ rafter_status rafter_explain(const rafter_conv_desc* desc, const rafter_conv_opt
 
 rafter_status rafter_pack_weights(const rafter_conv* conv, const float* oihw, const float* bias,
                                   int32_t flush_denormals, rafter_packed_weights** weights) {
+  return rafter_pack_weights_in(nullptr, conv, oihw, bias, flush_denormals, weights);
+}
+
+rafter_status rafter_pack_weights_in(rafter_memory_pool* pool, const rafter_conv* conv, const float* oihw,
+                                     const float* bias, int32_t flush_denormals, rafter_packed_weights** weights) {
   if (weights == nullptr) return rafter::Invalid("weights: NULL");
   *weights = nullptr;
-  if (conv == nullptr) return rafter::Invalid("conv: NULL");
+  if (const rafter_status status = rafter::CheckHandle(conv, "conv"); status != RAFTER_OK) return status;
+  if (pool != nullptr && rafter::CheckHandle(pool, "pool") != RAFTER_OK) return RAFTER_INVALID_ARGUMENT;
   return rafter::Guarded([&]() -> rafter::Status {
     rafter::PackOptions options;
     if (rafter::Status status = rafter::CheckFlag("flush_denormals", flush_denormals); !status.ok()) return status;
     options.flush_denormals = flush_denormals != 0;
+    if (pool != nullptr) options.pool = &pool->pool;
     rafter::Result<rafter::PackedWeights> packed = conv->conv.PackWeights(oihw, bias, options);
     if (!packed.ok()) return packed.status();
-    *weights = new rafter_packed_weights{std::move(packed).value()};
+    *weights = new rafter_packed_weights{{}, std::move(packed).value()};
     return {};
   });
 }
 
 const void* rafter_packed_weights_bytes(const rafter_packed_weights* weights, size_t* bytes) {
-  const auto span = weights != nullptr ? weights->weights.bytes() : std::span<const std::byte>();
+  const auto span = rafter::Lives(weights) ? weights->weights.bytes() : std::span<const std::byte>();
   if (bytes != nullptr) *bytes = span.size();
   return span.data();
 }
@@ -215,12 +225,12 @@ rafter_status rafter_packed_weights_from_bytes(const void* data, size_t bytes,
   return rafter::Guarded([&]() -> rafter::Status {
     auto packed = rafter::PackedWeights::FromBytes({static_cast<const std::byte*>(data), bytes});
     if (!packed.ok()) return packed.status();
-    *weights = new rafter_packed_weights{std::move(packed).value()};
+    *weights = new rafter_packed_weights{{}, std::move(packed).value()};
     return {};
   });
 }
 
-void rafter_packed_weights_destroy(rafter_packed_weights* weights) { delete weights; }
+void rafter_packed_weights_destroy(rafter_packed_weights* weights) { rafter::Destroy(weights, "weights"); }
 
 rafter_status rafter_worker_pool_create(int32_t threads, int32_t pin, int32_t spin_us,
                                         rafter_worker_pool** pool) {
@@ -234,18 +244,18 @@ rafter_status rafter_worker_pool_create(int32_t threads, int32_t pin, int32_t sp
     options.spin_us = spin_us;
     auto workers = rafter::WorkerPool::Create(options);
     if (!workers.ok()) return workers.status();
-    *pool = new rafter_worker_pool{std::move(workers).value()};
+    *pool = new rafter_worker_pool{{}, std::move(workers).value()};
     return {};
   });
 }
 
-void rafter_worker_pool_destroy(rafter_worker_pool* pool) { delete pool; }
+void rafter_worker_pool_destroy(rafter_worker_pool* pool) { rafter::Destroy(pool, "pool"); }
 
 rafter_status rafter_conv_run(const rafter_conv* conv, const float* src,
                               const rafter_packed_weights* weights, float* dst,
                               const rafter_run_options* options) {
-  if (conv == nullptr) return rafter::Invalid("conv: NULL");
-  if (weights == nullptr) return rafter::Invalid("weights: NULL");
+  if (const rafter_status status = rafter::CheckHandle(conv, "conv"); status != RAFTER_OK) return status;
+  if (const rafter_status status = rafter::CheckHandle(weights, "weights"); status != RAFTER_OK) return status;
   rafter_run_options call{};
   if (options != nullptr) {
     const rafter_status sized = rafter::Guarded([&]() -> rafter::Status {
@@ -256,6 +266,12 @@ rafter_status rafter_conv_run(const rafter_conv* conv, const float* src,
     if (sized != RAFTER_OK) return sized;
   }
   options = &call;
+  if (options->workers != nullptr && rafter::CheckHandle(options->workers, "workers") != RAFTER_OK) {
+    return RAFTER_INVALID_ARGUMENT;
+  }
+  if (options->pool != nullptr && rafter::CheckHandle(options->pool, "pool") != RAFTER_OK) {
+    return RAFTER_INVALID_ARGUMENT;
+  }
   if (options->workers != nullptr && options->parallel_for != nullptr) {
     return rafter::Invalid("workers and parallel_for: only one of them may be set");
   }
@@ -294,6 +310,25 @@ rafter_status rafter_cost(const rafter_conv_desc* desc, rafter_conv_cost* cost) 
                                      .footprint_bytes = c.footprint_bytes,
                                      .intensity = c.intensity};
     std::memcpy(cost, &filled, std::min(struct_bytes, sizeof filled));
+    return {};
+  });
+}
+
+rafter_status rafter_conv_work(const rafter_conv* conv, rafter_algorithm_work* work) {
+  if (const rafter_status status = rafter::CheckHandle(conv, "conv"); status != RAFTER_OK) return status;
+  if (work == nullptr) return rafter::Invalid("work: NULL");
+  return rafter::Guarded([&]() -> rafter::Status {
+    const auto sized = rafter::Sized(*work, sizeof(rafter_algorithm_work), "work");
+    if (!sized.ok()) return sized.status();
+    const rafter::AlgorithmWork w = conv->conv.work();
+    const rafter_algorithm_work filled = {.struct_bytes = work->struct_bytes,
+                                          .transforms = w.transforms,
+                                          .flops = w.flops,
+                                          .load_bytes = w.load_bytes,
+                                          .store_bytes = w.store_bytes,
+                                          .intermediate_bytes = w.intermediate_bytes,
+                                          .block_bytes = w.block_bytes};
+    std::memcpy(work, &filled, sizeof filled);
     return {};
   });
 }

@@ -14,12 +14,15 @@
 #include "rafter/softmax.h"
 
 struct rafter_eltwise {
+  rafter::HandleMark<8> mark;
   rafter::Eltwise op;
 };
 struct rafter_pooling {
+  rafter::HandleMark<9> mark;
   rafter::Pooling op;
 };
 struct rafter_softmax {
+  rafter::HandleMark<10> mark;
   rafter::Softmax op;
 };
 
@@ -117,7 +120,7 @@ rafter_status Create(const Given* given, int32_t threads, Handle** op) noexcept 
     if (!desc.ok()) return desc.status();
     Result<Operator> made = Operator::Create(*desc, {.threads = threads});
     if (!made.ok()) return made.status();
-    *op = new Handle{std::move(made).value()};
+    *op = new Handle{{}, std::move(made).value()};
     return {};
   });
 }
@@ -133,34 +136,42 @@ rafter_status rafter_eltwise_create(const rafter_eltwise_desc* desc, int32_t thr
 
 rafter_status rafter_eltwise_run(const rafter_eltwise* op, const float* src, float* dst, const float* const* operands,
                                  size_t num_operands, const rafter_operator_options* options) {
-  if (op == nullptr) return rafter::Invalid("op: NULL");
+  if (const rafter_status status = rafter::CheckHandle(op, "op"); status != RAFTER_OK) return status;
   if (operands == nullptr && num_operands > 0) return rafter::Invalid("operands: NULL, but num_operands is not 0");
   return rafter::WithOptions(options, [&](const rafter::OperatorRunOptions& call) {
     return op->op.Run(src, dst, {{operands, num_operands}, call.threads, call.max_threads});
   });
 }
 
-void rafter_eltwise_destroy(rafter_eltwise* op) { delete op; }
+void rafter_eltwise_destroy(rafter_eltwise* op) { rafter::Destroy(op, "op"); }
+
+const char* rafter_eltwise_kernel_name(const rafter_eltwise* op) { return rafter::KernelNameOf(rafter::PlanOf(op)); }
+rafter_isa rafter_eltwise_isa(const rafter_eltwise* op) { return rafter::IsaOf(rafter::PlanOf(op)); }
+int32_t rafter_eltwise_threads(const rafter_eltwise* op) { return rafter::ThreadsOf(rafter::PlanOf(op)); }
 
 rafter_status rafter_pooling_create(const rafter_pooling_desc* desc, int32_t threads, rafter_pooling** op) {
   return rafter::Create<rafter::Pooling>(desc, threads, op);
 }
 
 void rafter_pooling_output_size(const rafter_pooling* op, int64_t* height, int64_t* width) {
-  const rafter::Size2 size = op != nullptr ? op->op.output_size() : rafter::Size2{0, 0};
+  const rafter::Size2 size = rafter::Lives(op) ? op->op.output_size() : rafter::Size2{0, 0};
   if (height != nullptr) *height = size.h;
   if (width != nullptr) *width = size.w;
 }
 
 rafter_status rafter_pooling_run(const rafter_pooling* op, const float* src, float* dst,
                                  const rafter_operator_options* options) {
-  if (op == nullptr) return rafter::Invalid("op: NULL");
+  if (const rafter_status status = rafter::CheckHandle(op, "op"); status != RAFTER_OK) return status;
   return rafter::WithOptions(options, [&](const rafter::OperatorRunOptions& call) {
     return op->op.Run(src, dst, call);
   });
 }
 
-void rafter_pooling_destroy(rafter_pooling* op) { delete op; }
+void rafter_pooling_destroy(rafter_pooling* op) { rafter::Destroy(op, "op"); }
+
+const char* rafter_pooling_kernel_name(const rafter_pooling* op) { return rafter::KernelNameOf(rafter::PlanOf(op)); }
+rafter_isa rafter_pooling_isa(const rafter_pooling* op) { return rafter::IsaOf(rafter::PlanOf(op)); }
+int32_t rafter_pooling_threads(const rafter_pooling* op) { return rafter::ThreadsOf(rafter::PlanOf(op)); }
 
 rafter_status rafter_softmax_create(const rafter_softmax_desc* desc, int32_t threads, rafter_softmax** op) {
   return rafter::Create<rafter::Softmax>(desc, threads, op);
@@ -168,12 +179,16 @@ rafter_status rafter_softmax_create(const rafter_softmax_desc* desc, int32_t thr
 
 rafter_status rafter_softmax_run(const rafter_softmax* op, const float* src, float* dst,
                                  const rafter_operator_options* options) {
-  if (op == nullptr) return rafter::Invalid("op: NULL");
+  if (const rafter_status status = rafter::CheckHandle(op, "op"); status != RAFTER_OK) return status;
   return rafter::WithOptions(options, [&](const rafter::OperatorRunOptions& call) {
     return op->op.Run(src, dst, call);
   });
 }
 
-void rafter_softmax_destroy(rafter_softmax* op) { delete op; }
+void rafter_softmax_destroy(rafter_softmax* op) { rafter::Destroy(op, "op"); }
+
+const char* rafter_softmax_kernel_name(const rafter_softmax* op) { return rafter::KernelNameOf(rafter::PlanOf(op)); }
+rafter_isa rafter_softmax_isa(const rafter_softmax* op) { return rafter::IsaOf(rafter::PlanOf(op)); }
+int32_t rafter_softmax_threads(const rafter_softmax* op) { return rafter::ThreadsOf(rafter::PlanOf(op)); }
 
 }  // extern "C"

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/c_call.h"
 #include "kernels/conv/problem.h"
 
 namespace rafter {
@@ -65,7 +66,9 @@ Status CheckFlag(const std::string& field, int32_t value) {
 }
 
 TensorFormat ToFormat(const rafter_format& format) {
-  return {static_cast<Layout>(format.layout), ToStrides(format.strides)};
+  // The C++ type has 8 bits: 256 must not become 0.
+  const bool known = format.layout >= RAFTER_NHWC && format.layout <= RAFTER_NCHW8C;
+  return {static_cast<Layout>(known ? format.layout : 255), ToStrides(format.strides)};
 }
 
 Result<ConvDesc> ToDesc(const rafter_conv_desc* given) {
@@ -105,6 +108,12 @@ Result<ConvOptions> ToOptions(const rafter_conv_options* given) {
                                    " is unknown, allowed: 0 (model), 1 (measure)");
   }
   options.plan = static_cast<Planning>(sized->plan);
+  if (sized->pool != nullptr) {
+    if (!Lives(sized->pool)) {
+      return Status(StatusCode::kInvalidArgument, "pool: is no such object, or was destroyed before");
+    }
+    options.pool = &sized->pool->pool;
+  }
   return options;
 }
 

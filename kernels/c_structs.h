@@ -17,7 +17,7 @@ namespace rafter {
 // Sizes in the first version of the header. They never change; structs only grow behind them.
 inline constexpr size_t kDescBytesV1 = sizeof(rafter_conv_desc);
 inline constexpr size_t kOptionsBytesV1 = offsetof(rafter_conv_options, plan);
-inline constexpr size_t kRunOptionsBytesV1 = sizeof(rafter_run_options);
+inline constexpr size_t kRunOptionsBytesV1 = offsetof(rafter_run_options, pool);
 inline constexpr size_t kCostBytesV1 = sizeof(rafter_conv_cost);
 
 // No header of ours will ever have a larger struct: a size beyond is an uninitialised field, not a newer header.
@@ -59,7 +59,7 @@ Result<Struct> ElementOf(const Struct* array, size_t index, size_t bytes, const 
 // A field that is 0 or 1: anything else is most likely not initialised.
 Status CheckFlag(const std::string& field, int32_t value);
 
-// All strides zero: dense.
+// All strides zero: dense. A layout that does not exist stays one (255), which no description passes with.
 TensorFormat ToFormat(const rafter_format& format);
 
 // Null options are the defaults. May throw bad_alloc.

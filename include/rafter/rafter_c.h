@@ -12,6 +12,10 @@
 // by their destroy function, which accepts NULL. A plan and packed weights may be used from several
 // threads at once.
 //
+// Objects carry a mark of their kind. One of another kind (easily passed from languages that only know
+// void*), and mostly also one that was destroyed before, is RAFTER_INVALID_ARGUMENT where a status is
+// returned, and as good as NULL elsewhere: destroying it does nothing but set rafter_last_error().
+//
 // Structs that may grow begin with struct_bytes: set it to their size (rafter_conv_desc_init does).
 // A library accepts shorter structs of older headers, and longer ones as long as what it does not
 // know is zero (up to 4,096 bytes: more is a field that was never set). So it does with elements of
@@ -115,6 +119,40 @@ RAFTER_EXPORT void rafter_conv_desc_init_sized(rafter_conv_desc* desc, size_t st
 // Planning).
 typedef enum rafter_planning { RAFTER_PLAN_MODEL = 0, RAFTER_PLAN_MEASURE = 1 } rafter_planning;
 
+// Aligned, reusable memory, see rafter/memory_pool.h. Thread-safe.
+typedef struct rafter_memory_pool rafter_memory_pool;
+
+typedef struct rafter_memory_pool_stats {
+  size_t struct_bytes;  // set before the call
+  size_t mapped_bytes, in_use_bytes, peak_in_use_bytes, system_calls, rejected_frees;
+} rafter_memory_pool_stats;
+
+// Maps at most limit_bytes from the system; 0 = without a limit.
+RAFTER_EXPORT rafter_status rafter_memory_pool_create(size_t limit_bytes, rafter_memory_pool** pool);
+// RAFTER_INVALID_ARGUMENT while blocks are in use, packed weights among them: the pool stays.
+RAFTER_EXPORT rafter_status rafter_memory_pool_destroy(rafter_memory_pool* pool);
+// `pool` NULL is the library's own pool. A block of at least `bytes`, aligned to 64 bytes; NULL when limit or memory
+// is exhausted.
+RAFTER_EXPORT void* rafter_memory_pool_allocate(rafter_memory_pool* pool, size_t bytes);
+// What is no block in use of this pool is left alone and counted in rejected_frees.
+RAFTER_EXPORT void rafter_memory_pool_free(rafter_memory_pool* pool, void* block);
+// Returns unused memory to the system.
+RAFTER_EXPORT void rafter_memory_pool_trim(rafter_memory_pool* pool);
+RAFTER_EXPORT rafter_status rafter_memory_pool_get_stats(const rafter_memory_pool* pool,
+                                                         rafter_memory_pool_stats* stats);
+
+// An activation of a network: it exists from the step that writes it to the last one that reads it.
+typedef struct rafter_activation {
+  size_t bytes;
+  int32_t first_step, last_step;
+} rafter_activation;
+
+// Lays out `count` activations in one arena (rafter/arena_plan.h): offsets[i], a multiple of 64, is the place of
+// activation i; *arena_bytes is what they need together, *busiest_bytes (may be NULL) what no layout can undercut. On
+// failure both become 0 and the offsets stay as they are.
+RAFTER_EXPORT rafter_status rafter_plan_arena(const rafter_activation* activations, size_t count, size_t* offsets,
+                                              size_t* arena_bytes, size_t* busiest_bytes);
+
 // {.struct_bytes = sizeof(rafter_conv_options)} are the defaults.
 typedef struct rafter_conv_options {
   size_t struct_bytes;
@@ -122,6 +160,8 @@ typedef struct rafter_conv_options {
   int32_t strict;         // 1: direct summation only
   const char* algorithm;  // NULL: the cheapest
   int32_t plan;           // a rafter_planning
+  // RAFTER_PLAN_MEASURE only: where the memory for the measurement comes from; NULL: the system.
+  rafter_memory_pool* pool;
 } rafter_conv_options;
 
 typedef struct rafter_conv rafter_conv;
@@ -143,6 +183,13 @@ RAFTER_EXPORT rafter_isa rafter_conv_isa(const rafter_conv* conv);
 // Both live as long as the plan.
 RAFTER_EXPORT const char* rafter_conv_algorithm(const rafter_conv* conv);
 RAFTER_EXPORT const char* rafter_conv_kernel_name(const rafter_conv* conv);
+// What the algorithm itself computes and moves where it is no direct sum (transforms 1); see rafter/cost.h.
+typedef struct rafter_algorithm_work {
+  size_t struct_bytes;  // set before the call
+  int32_t transforms;   // 0: a direct sum; rafter_cost is all there is to say
+  double flops, load_bytes, store_bytes, intermediate_bytes, block_bytes;
+} rafter_algorithm_work;
+RAFTER_EXPORT rafter_status rafter_conv_work(const rafter_conv* conv, rafter_algorithm_work* work);
 // Writes at most `bytes` bytes including the final zero; returns the length of the whole text,
 // without that zero. `text` may be NULL when `bytes` is 0.
 RAFTER_EXPORT size_t rafter_conv_explain(const rafter_conv* conv, char* text, size_t bytes);
@@ -151,6 +198,10 @@ RAFTER_EXPORT size_t rafter_conv_explain(const rafter_conv* conv, char* text, si
 RAFTER_EXPORT rafter_status rafter_pack_weights(const rafter_conv* conv, const float* oihw,
                                                 const float* bias, int32_t flush_denormals,
                                                 rafter_packed_weights** weights);
+// The same with memory from `pool` (NULL: the library's own), which must outlive the weights.
+RAFTER_EXPORT rafter_status rafter_pack_weights_in(rafter_memory_pool* pool, const rafter_conv* conv, const float* oihw,
+                                                   const float* bias, int32_t flush_denormals,
+                                                   rafter_packed_weights** weights);
 // The whole object as bytes, to be stored; they live as long as the object.
 RAFTER_EXPORT const void* rafter_packed_weights_bytes(const rafter_packed_weights* weights,
                                                       size_t* bytes);
@@ -185,6 +236,7 @@ typedef struct rafter_run_options {
   rafter_worker_pool* workers;
   const rafter_parallel_for* parallel_for;
   int32_t max_threads;  // 0 = the plan's own count
+  rafter_memory_pool* pool;  // where scratch comes from when `scratch` is NULL; NULL: the library's own pool
 } rafter_run_options;
 
 // `options` may be NULL.
@@ -194,7 +246,8 @@ RAFTER_EXPORT rafter_status rafter_conv_run(const rafter_conv* conv, const float
 
 // --- copies: rafter/reorder.h, rafter/concat.h, rafter/pad.h ---
 // Descriptions begin with struct_bytes; set every size (a batch of 0 is no work). `threads` is what the plan is laid
-// out for, 0 = those of the OpenMP backend. On failure the plan becomes NULL.
+// out for, 0 = those of the OpenMP backend. On failure the plan becomes NULL. A NULL plan has an empty kernel name, no
+// ISA and 0 threads, here and with the operators below.
 
 // {.struct_bytes = sizeof(rafter_operator_options)} are the defaults. At most one of `workers` and `parallel_for` may
 // be set; without either, OpenMP is used.
@@ -215,6 +268,10 @@ typedef struct rafter_reorder rafter_reorder;
 RAFTER_EXPORT rafter_status rafter_reorder_create(const rafter_reorder_desc* desc, int32_t threads,
                                                   rafter_reorder** reorder);
 RAFTER_EXPORT void rafter_reorder_destroy(rafter_reorder* reorder);
+// Name of the kernel that does most of the work (as long as the plan lives), its instruction set, the plan's threads.
+RAFTER_EXPORT const char* rafter_reorder_kernel_name(const rafter_reorder* reorder);
+RAFTER_EXPORT rafter_isa rafter_reorder_isa(const rafter_reorder* reorder);
+RAFTER_EXPORT int32_t rafter_reorder_threads(const rafter_reorder* reorder);
 // `options` may be NULL.
 RAFTER_EXPORT rafter_status rafter_reorder_run(const rafter_reorder* reorder, const float* src, float* dst,
                                                const rafter_operator_options* options);
@@ -240,6 +297,11 @@ typedef struct rafter_concat rafter_concat;
 RAFTER_EXPORT rafter_status rafter_concat_create(const rafter_concat_desc* desc, int32_t threads,
                                                  rafter_concat** concat);
 RAFTER_EXPORT void rafter_concat_destroy(rafter_concat* concat);
+// Size along the axis; 0 for a NULL plan.
+RAFTER_EXPORT int64_t rafter_concat_output_size(const rafter_concat* concat);
+RAFTER_EXPORT const char* rafter_concat_kernel_name(const rafter_concat* concat);
+RAFTER_EXPORT rafter_isa rafter_concat_isa(const rafter_concat* concat);
+RAFTER_EXPORT int32_t rafter_concat_threads(const rafter_concat* concat);
 // Where input `index` begins in the result, in elements: producers that write there make the copy free. -1 for a NULL
 // plan or an index beyond the inputs.
 RAFTER_EXPORT int64_t rafter_concat_input_offset(const rafter_concat* concat, size_t index);
@@ -264,6 +326,11 @@ typedef struct rafter_pad_desc {
 typedef struct rafter_pad rafter_pad;
 RAFTER_EXPORT rafter_status rafter_pad_create(const rafter_pad_desc* desc, int32_t threads, rafter_pad** pad);
 RAFTER_EXPORT void rafter_pad_destroy(rafter_pad* pad);
+// A NULL plan has the size 0.
+RAFTER_EXPORT void rafter_pad_output_size(const rafter_pad* pad, int64_t* height, int64_t* width);
+RAFTER_EXPORT const char* rafter_pad_kernel_name(const rafter_pad* pad);
+RAFTER_EXPORT rafter_isa rafter_pad_isa(const rafter_pad* pad);
+RAFTER_EXPORT int32_t rafter_pad_threads(const rafter_pad* pad);
 RAFTER_EXPORT rafter_status rafter_pad_run(const rafter_pad* pad, const float* src, float* dst,
                                            const rafter_operator_options* options);
 
@@ -348,6 +415,9 @@ RAFTER_EXPORT rafter_status rafter_eltwise_run(const rafter_eltwise* op, const f
                                                const float* const* operands, size_t num_operands,
                                                const rafter_operator_options* options);
 RAFTER_EXPORT void rafter_eltwise_destroy(rafter_eltwise* op);
+RAFTER_EXPORT const char* rafter_eltwise_kernel_name(const rafter_eltwise* op);
+RAFTER_EXPORT rafter_isa rafter_eltwise_isa(const rafter_eltwise* op);
+RAFTER_EXPORT int32_t rafter_eltwise_threads(const rafter_eltwise* op);
 
 typedef enum rafter_pooling_kind { RAFTER_POOLING_MAX = 1, RAFTER_POOLING_AVERAGE } rafter_pooling_kind;
 
@@ -367,6 +437,9 @@ RAFTER_EXPORT void rafter_pooling_output_size(const rafter_pooling* op, int64_t*
 RAFTER_EXPORT rafter_status rafter_pooling_run(const rafter_pooling* op, const float* src, float* dst,
                                                const rafter_operator_options* options);
 RAFTER_EXPORT void rafter_pooling_destroy(rafter_pooling* op);
+RAFTER_EXPORT const char* rafter_pooling_kernel_name(const rafter_pooling* op);
+RAFTER_EXPORT rafter_isa rafter_pooling_isa(const rafter_pooling* op);
+RAFTER_EXPORT int32_t rafter_pooling_threads(const rafter_pooling* op);
 
 typedef struct rafter_softmax_desc {
   size_t struct_bytes;
@@ -380,6 +453,9 @@ RAFTER_EXPORT rafter_status rafter_softmax_create(const rafter_softmax_desc* des
 RAFTER_EXPORT rafter_status rafter_softmax_run(const rafter_softmax* op, const float* src, float* dst,
                                                const rafter_operator_options* options);
 RAFTER_EXPORT void rafter_softmax_destroy(rafter_softmax* op);
+RAFTER_EXPORT const char* rafter_softmax_kernel_name(const rafter_softmax* op);
+RAFTER_EXPORT rafter_isa rafter_softmax_isa(const rafter_softmax* op);
+RAFTER_EXPORT int32_t rafter_softmax_threads(const rafter_softmax* op);
 
 // Drops all compiled kernels that no plan uses.
 RAFTER_EXPORT void rafter_clear_kernel_cache(void);

@@ -213,7 +213,7 @@ class CRun : public ::testing::Test {
     auto desc = Conv();
     AtGuard<rafter_conv_options> options;
     *options.get() = {.struct_bytes = sizeof(rafter_conv_options), .threads = 1, .strict = 0,
-                      .algorithm = "reference", .plan = RAFTER_PLAN_MODEL};
+                      .algorithm = "reference", .plan = RAFTER_PLAN_MODEL, .pool = nullptr};
     ASSERT_EQ(rafter_conv_create(desc.get(), options.get(), &conv_), RAFTER_OK) << rafter_last_error();
     const GuardedBuffer oihw(5 * 3 * 9);
     ASSERT_EQ(rafter_pack_weights(conv_, oihw.data(), nullptr, 0, &weights_), RAFTER_OK);
@@ -273,7 +273,7 @@ TEST_F(CRun, ScratchThatIsNamedMustDo) {
   AtGuard<rafter_conv_options> options;
   for (const char* algorithm : {"direct+reorder", "winograd_f4", "gemm"}) {
     *options.get() = {.struct_bytes = sizeof(rafter_conv_options), .threads = 1, .strict = 0, .algorithm = algorithm,
-                      .plan = RAFTER_PLAN_MODEL};
+                      .plan = RAFTER_PLAN_MODEL, .pool = nullptr};
     rafter_conv* conv = nullptr;
     if (rafter_conv_create(desc.get(), options.get(), &conv) != RAFTER_OK) continue;
     if (rafter_conv_scratch_bytes(conv) > 0) {
