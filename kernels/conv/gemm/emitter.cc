@@ -57,7 +57,7 @@ void GemmEmitter::Emit() {
   a_.EnterKernel();
   LoadPanelSteps();
   a_.L(next_tile);
-  if (!spec_.has(GemmSpec::kStaged)) PrefetchOutput();
+  PrefetchOutput();
   StartSums();
   EmitTaps();
   FinishTile();
@@ -73,15 +73,34 @@ void GemmEmitter::LoadPanelSteps() {
   if (num_panels() > 5) a_.lea(panel_steps_[2], a_.ptr[panel_steps_[0] + panel_steps_[0] * 4]);
 }
 
-// The lines that this tile, or a later one, will write: each channel's lie in a page of their own.
+// The lines that this tile, or a later one, will write, and those of residuals at the same places: each channel's lie in a
+// page of their own.
 void GemmEmitter::PrefetchOutput() {
-  a_.mov(channel_, ARG(dst));
-  a_.mov(channel_step_, ARG(dst_channel));
+  const int last = spec_.vecs * a_.isa().vec_bytes - 1;
+  if (!spec_.has(GemmSpec::kStaged)) {
+    PrefetchChannels(offsetof(GemmArgs, dst), offsetof(GemmArgs, dst_channel), [&] {
+      a_.prefetchw(a_.ptr[channel_]);
+      a_.prefetchw(a_.ptr[channel_ + last]);
+    });
+  }
+  jit::ForEachPostOp(spec_.post_ops, [&](int op, PostOpKind kind) {
+    if (kind != PostOpKind::kResidualAdd) return;
+    const size_t at = static_cast<size_t>(op) * sizeof(int64_t);
+    PrefetchChannels(offsetof(GemmArgs, residual) + at, offsetof(GemmArgs, residual_channel) + at, [&] {
+      a_.prefetcht0(a_.ptr[channel_]);
+      a_.prefetcht0(a_.ptr[channel_ + last]);
+    });
+  });
+}
+
+template <typename Fetch>
+void GemmEmitter::PrefetchChannels(size_t tensor, size_t channel_step, const Fetch& fetch) {
+  a_.mov(channel_, arg(tensor));
+  a_.mov(channel_step_, arg(channel_step));
   a_.add(channel_, ARG(dst_ahead));
   for (int o = 0; o < spec_.ocs; ++o) {
     if (o > 0) a_.add(channel_, channel_step_);
-    a_.prefetchw(a_.ptr[channel_]);
-    a_.prefetchw(a_.ptr[channel_ + (spec_.vecs * a_.isa().vec_bytes - 1)]);
+    fetch();
   }
 }
 

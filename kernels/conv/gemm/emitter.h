@@ -34,6 +34,8 @@ class GemmEmitter {
 
   void LoadPanelSteps();
   void PrefetchOutput();
+  template <typename Fetch>
+  void PrefetchChannels(size_t tensor, size_t channel_step, const Fetch& fetch);
   void StartCopies();
   void EmitCopies();
   void EndCopies();

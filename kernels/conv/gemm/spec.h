@@ -67,7 +67,8 @@ struct GemmArgs {
   int64_t tail_lanes;
   const float* plane;                  // kInPlace, kStaged: first pixel of the first k of the pass
   int64_t plane_step;                  // from a k to the next
-  int64_t plane_ahead, dst_ahead;      // how far from what is read (kInPlace) and written lines are prefetched
+  int64_t plane_ahead, dst_ahead;      // how far from what is read (kInPlace) and written lines are prefetched; also
+                                       // how far from residuals
   // kStaged: lines of the next segment that are copied meanwhile, by so many passes of the loop of each tile of
   // channels: runs of copy_run lines, of the present one copy_left are left (both at least 1), so many bytes from the
   // end of a run to the next one. The lines copy_ahead bytes behind them are prefetched.
