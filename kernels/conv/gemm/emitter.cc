@@ -73,8 +73,8 @@ void GemmEmitter::LoadPanelSteps() {
   if (num_panels() > 5) a_.lea(panel_steps_[2], a_.ptr[panel_steps_[0] + panel_steps_[0] * 4]);
 }
 
-// The lines that this tile, or a later one, will write, and those of residuals at the same places: each channel's lie in
-// a page of their own.
+// The lines that this tile, or a later one, will write, and those of residuals there: each channel's lie in a page of
+// their own.
 void GemmEmitter::PrefetchOutput() {
   const int last = spec_.vecs * a_.isa().vec_bytes - 1;
   if (!spec_.has(GemmSpec::kStaged)) {
