@@ -33,6 +33,7 @@ class Chooser {
  private:
   void ChooseSegments(Blocking& b) const;
   void ChooseChannels(Blocking& b) const;
+  bool PartsPay(const Blocking& b, int64_t items) const;
   void LimitParked(Blocking& b) const;
   void ChooseStage(Blocking& b) const;
   double TileCycles(const Blocking& b, int vecs) const;
@@ -81,8 +82,19 @@ void Chooser::ChooseChannels(Blocking& b) const {
   // with stride 2 27.8 and 31.2.
   const int64_t items = images_ * b.segments;
   if (threads_ > 1 && items < 2 * threads_) {
-    b.channel_parts = std::min(units, CeilDiv(items == 1 ? threads_ : 2 * threads_, items));
+    const int64_t parts = std::min(units, CeilDiv(items == 1 ? threads_ : 2 * threads_, items));
+    if (PartsPay(b, items)) b.channel_parts = parts;
   }
+}
+
+// Whether threads with a part of the channels each, which all gather X, are sooner done than with segments of their own.
+bool Chooser::PartsPay(const Blocking& b, int64_t items) const {
+  if (items < threads_) return true;
+  const double tiles = static_cast<double>(CeilDiv(pixels_, kMaxVecs * isa_.vec_lanes()));
+  const double product = tiles * TileCycles(b, kMaxVecs), gather = GatherCycles(b);
+  const double longest = static_cast<double>(CeilDiv(items, threads_) * b.segment_pixels) /
+                         static_cast<double>(images_ * pixels_);
+  return product / static_cast<double>(threads_) + gather < std::min(longest, 1.0) * (product + gather);
 }
 
 // Sums that a block of channels parks between passes over one panel after another stay in their share of L2.

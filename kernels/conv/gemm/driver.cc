@@ -78,10 +78,11 @@ class GemmDriver {
 };
 
 void GemmDriver::SetItem(int64_t item) {
-  const int64_t part = item % b_.channel_parts;
-  item /= b_.channel_parts;
+  // All segments of a part together: they share weights, and each thread begins with a part of its own.
   const int64_t segment = item % b_.segments;
   item /= b_.segments;
+  const int64_t part = item % b_.channel_parts;
+  item /= b_.channel_parts;
   group_ = item % plan_.weights_.groups;
   n_ = item / plan_.weights_.groups;
   pixels_ = {segment * b_.segment_pixels, std::min(plan_.pixels_, (segment + 1) * b_.segment_pixels)};
@@ -117,7 +118,6 @@ void GemmDriver::RunItem(int64_t item) {
 PlaneBlock GemmDriver::PixelsOf(int64_t item) const {
   if (item < 0) return {};
   const ConvProblem& p = plan_.problem_;
-  item /= b_.channel_parts;
   const int64_t first = item % b_.segments * b_.segment_pixels, image = item / b_.segments;
   const int64_t n = image / plan_.weights_.groups, group = image % plan_.weights_.groups;
   return {call_.src + n * p.src.n + group * p.ic_g * p.src.c + first, p.src.c, p.ic_g,
