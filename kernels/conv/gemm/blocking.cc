@@ -87,7 +87,7 @@ void Chooser::ChooseChannels(Blocking& b) const {
   }
 }
 
-// Whether threads with a part of the channels each, which all gather X, are sooner done than with segments of their own.
+// Whether threads with parts of the channels, which all gather X, are done before threads with segments of their own.
 bool Chooser::PartsPay(const Blocking& b, int64_t items) const {
   if (items < threads_) return true;
   const double tiles = static_cast<double>(CeilDiv(pixels_, kMaxVecs * isa_.vec_lanes()));
@@ -139,7 +139,8 @@ double Chooser::TileCycles(const Blocking& b, int vecs) const {
   };
   double cycles = static_cast<double>(p_.oc_g / channels) * tile(channels);
   if (p_.oc_g % channels > 0) cycles += tile(static_cast<int>(p_.oc_g % channels));
-  return cycles + passes * static_cast<double>(CeilDiv(p_.oc_g, b.block_channels)) * kCallCycles;
+  const double calls = passes * static_cast<double>(CeilDiv(p_.oc_g, b.block_channels));
+  return cycles + calls * (kCallCycles + (plain_ && !b.staged ? kFirstTileCycles : 0));
 }
 
 // Of all columns of an image.

@@ -163,8 +163,9 @@ double Chooser::RowCycles(int vecs) {
 
 // What the tiles at both ends of a row lose where all others run the columns of a kernel row as one.
 double Chooser::EdgeCycles() const {
-  if (g_.kernel.w == 1 || !ColumnsJoin(g_)) return 0;
   const int edges = (g_.pad_left > 0) + (g_.pad_right > 0);
+  if (g_.kernel.w == 1) return edges * kPaddedEndCycles;
+  if (!ColumnsJoin(g_)) return 0;
   return static_cast<double>(edges * g_.kernel.h * (g_.kernel.w - 1)) * kEdgeColumnCycles;
 }
 

@@ -135,6 +135,9 @@ inline constexpr double kColumnCycles = 2.5;
 // … and of each column beyond the first of a kernel row, at the ends of image rows, where those between run a kernel
 // row as one. 1 to 16 channels, 3x3 at 28x28: 174 cycles per tile where those of 64x64 take 110.
 inline constexpr double kEdgeColumnCycles = 15;
+// … and where kernels of one column have padding: tiles end where it begins. 16 to 16 channels 1x1 at 10x10 with
+// padding 1, 2 and 3: 160, 260 and 310 cycles per row more than predicted.
+inline constexpr double kPaddedEndCycles = 120;
 
 }  // namespace rafter::tile
 

@@ -252,9 +252,11 @@ double Chooser::TransferCycles(const Blocking& b) const {
       static_cast<double>(g_.n * g_.groups * g_.oc_g * g_.out.h * g_.out.w) * sizeof(float);
   if (in + out <= static_cast<double>(machine_.l2_bytes)) return 0;
   const auto l3 = static_cast<double>(machine_.l3_bytes);
-  const double rate = machine_.l3_bytes_per_cycle * (in + out <= l3 * kNearL3Share ? 1 : kFarRate);
+  const bool near = in + out <= l3 * kNearL3Share;
+  const double rate = machine_.l3_bytes_per_cycle * (near ? 1 : kFarRate);
   if (!b.staged && ChannelsPerSet() > kL1Ways) in *= kSharedSetReads;
-  return (in + 2 * out) / rate * (b.prefetches_output ? kExposedPrefetched : kExposedTransfer);
+  return (in + 2 * out) / rate *
+         (near ? kExposedNear : b.prefetches_output ? kExposedPrefetched : kExposedTransfer);
 }
 
 // Of filling the stage.

@@ -80,6 +80,10 @@ inline constexpr double kSortCycles = 0.6;
 inline constexpr double kCopyCycles = 0.3, kSplitCycles = 0.35, kGatherCycles = 1.2, kRowCopyCycles = 15;
 // Part of the time of transfers from beyond L2 that does not hide behind the sums, and where outputs are prefetched.
 inline constexpr double kExposedTransfer = 0.6, kExposedPrefetched = 0.4;
+// … within L3's near share: stores wait in their queue while the next tiles are computed. 1x1 kernels with the others'
+// 0.6, measured and predicted: 2 to 24 channels at 112x112 37 and 84 us, 3 to 192 at 52x52 86 and 161 (gemm 188), 16 to
+// 24 at 80x80 74 and 106 (gemm 99).
+inline constexpr double kExposedNear = 0.1;
 // Tensors beyond this share of L3, which other programs use as well, come at this part of its rate; so do those from
 // memory, many planes at a time.
 inline constexpr double kNearL3Share = 0.25, kFarRate = 0.2;
