@@ -105,9 +105,13 @@ bool ProductFits(std::initializer_list<int64_t> factors) noexcept {
   return product <= kMaxElements;
 }
 
+// Every Run asks for it: no division by a number that the compiler does not know.
 int64_t BlocksOf(Layout layout, int64_t c) noexcept {
-  const int64_t block = ChannelBlock(layout);
-  return c / block + (c % block != 0 ? 1 : 0);
+  switch (layout) {
+    case Layout::kNchw16c: return c / 16 + (c % 16 != 0 ? 1 : 0);
+    case Layout::kNchw8c: return c / 8 + (c % 8 != 0 ? 1 : 0);
+    default: return c;
+  }
 }
 
 Strides WithDenseSingles(Layout layout, const Strides& given, const TensorShape& shape) noexcept {
@@ -164,8 +168,9 @@ Strides DenseStrides(Layout layout, int64_t c, int64_t h, int64_t w) noexcept {
 int64_t SpanOf(const TensorPlace& p) noexcept {
   const TensorShape& s = p.shape;
   if (s.n == 0 || s.c == 0 || s.h == 0 || s.w == 0) return 0;
-  const int64_t last = BlocksOf(p.layout, s.c) * ChannelBlock(p.layout) - 1;
-  return Offset(p.strides, p.layout, s.n - 1, last, s.h - 1, s.w - 1) + 1;
+  const Strides& steps = p.strides;
+  return (s.n - 1) * steps.n + (BlocksOf(p.layout, s.c) - 1) * steps.c + (s.h - 1) * steps.h + (s.w - 1) * steps.w +
+         ChannelBlock(p.layout);
 }
 
 Overlap OverlapOf(const TensorPlace& a, const TensorPlace& b) noexcept {

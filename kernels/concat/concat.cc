@@ -26,6 +26,7 @@ struct Concat::Impl {
   // complete before it leaves the cache: the number of pieces; 0 = one input after the other.
   int64_t shared_pieces = 0;
   int64_t units = 0;
+  bool past_caches = false;
   std::optional<concat::Join> join;  // instead of the copiers, unless an input lies at its place already
   std::string name;
   Isa isa = Isa::kNone;
@@ -34,7 +35,17 @@ struct Concat::Impl {
 
 namespace {
 
-using Skipped = std::bitset<kMaxConcatInputs>;
+// Inputs that lie at their place already.
+class Skipped {
+ public:
+  void Set(size_t input) noexcept { inputs_.set(input), ++count_; }
+  bool Test(size_t input) const noexcept { return count_ > 0 && inputs_.test(input); }
+  size_t count() const noexcept { return count_; }
+
+ private:
+  std::bitset<kMaxConcatInputs> inputs_;
+  size_t count_ = 0;
+};
 
 // Pixels of a piece when all inputs are copied together: 16 KB of the result; whole lines for transpositions.
 int64_t PixelsOfPiece(const ConcatProblem& problem) {
@@ -50,9 +61,8 @@ double BytesOf(const TensorShape& s) {
          static_cast<double>(s.w);
 }
 
-Status AddCopiers(Concat::Impl& impl, const MachineModel& machine) {
+Status AddCopiers(Concat::Impl& impl) {
   const ConcatProblem& problem = impl.problem;
-  const bool past_caches = StoresPastCaches(2 * BytesOf(problem.shape), machine);
   const bool along_channels = problem.desc.axis == Axis::kC;
   // Blocks that belong to one input each share no line with another one's.
   const bool shares_blocks = std::any_of(problem.inputs.begin(), problem.inputs.end(),
@@ -66,7 +76,7 @@ Status AddCopiers(Concat::Impl& impl, const MachineModel& machine) {
     const bool zero_behind = !along_channels || i + 1 == problem.inputs.size();
     Result<reorder::Copier> copier = reorder::Copier::Make(
         input.shape, {problem.desc.inputs[i].format.layout, input.strides},
-        {problem.desc.dst.layout, problem.dst, input.lane}, impl.isa, zero_behind, past_caches, pixels);
+        {problem.desc.dst.layout, problem.dst, input.lane}, impl.isa, zero_behind, impl.past_caches, pixels);
     if (!copier.ok()) return copier.status();
     impl.copiers.push_back(std::move(copier).value());
     impl.units += impl.copiers.back().units();
@@ -84,7 +94,7 @@ Status AddCopiers(Concat::Impl& impl, const MachineModel& machine) {
   return {};
 }
 
-// Pointers and overlaps; sets the bits of inputs that lie at their place already.
+// Pointers and overlaps; finds the inputs that lie at their place already.
 Status CheckCall(const ConcatProblem& problem, std::span<const float* const> inputs, const float* dst,
                  Skipped& skipped) noexcept {
   if (inputs.size() != problem.inputs.size()) {
@@ -106,7 +116,7 @@ Status CheckCall(const ConcatProblem& problem, std::span<const float* const> inp
     const TensorPlace target{dst + input.offset, layout, WithDenseSingles(layout, problem.dst, input.shape),
                              input.shape};
     if (place.layout == layout && OverlapOf(place, target) == Overlap::kSame) {
-      skipped.set(i);
+      skipped.Set(i);
     } else if (OverlapOf(place, whole) != Overlap::kNone) {
       return Status(StatusCode::kInvalidArgument,
                     "inputs: one overlaps dst, allowed: no shared element, or an input that lies at its own place");
@@ -120,7 +130,7 @@ void CopyUnits(const Concat::Impl& impl, std::span<const float* const> inputs, f
   for (size_t i = 0; i < impl.copiers.size(); ++i) {
     const reorder::Copier& copier = impl.copiers[i];
     const Range own{std::max<int64_t>(0, units.begin), std::min(copier.units(), units.end)};
-    if (own.begin < own.end && !skipped.test(i)) copier.Run(inputs[i], dst + impl.problem.inputs[i].offset, own);
+    if (own.begin < own.end && !skipped.Test(i)) copier.Run(inputs[i], dst + impl.problem.inputs[i].offset, own);
     units.begin -= copier.units(), units.end -= copier.units();
   }
 }
@@ -129,7 +139,7 @@ void CopyPieces(const Concat::Impl& impl, std::span<const float* const> inputs, 
                 Range pieces) noexcept {
   for (int64_t piece = pieces.begin; piece < pieces.end; ++piece) {
     for (size_t i = 0; i < impl.copiers.size(); ++i) {
-      if (skipped.test(i)) continue;
+      if (skipped.Test(i)) continue;
       const reorder::Copier& copier = impl.copiers[i];
       const int64_t each = copier.units_per_pixel_piece();
       copier.Run(inputs[i], dst + impl.problem.inputs[i].offset, {piece * each, (piece + 1) * each});
@@ -150,11 +160,12 @@ Result<Concat> Concat::Create(const ConcatDesc& desc, const OperatorOptions& opt
   auto impl = std::make_shared<Impl>();
   impl->problem = std::move(problem).value();
   impl->isa = jit::ExecutableMemoryAllowed() ? EffectiveIsa() : Isa::kNone;
-  impl->threads = ThreadsForBytes(2 * BytesOf(impl->problem.shape), *threads, machine);
-  if (Status status = AddCopiers(*impl, machine); !status.ok()) return status;
+  const double bytes = 2 * BytesOf(impl->problem.shape);
+  impl->threads = ThreadsForBytes(bytes, *threads, machine);
+  impl->past_caches = StoresPastCaches(bytes, machine);
+  if (Status status = AddCopiers(*impl); !status.ok()) return status;
   if (impl->isa != Isa::kNone && concat::Join::Takes(impl->problem)) {
-    Result<concat::Join> join =
-        concat::Join::Make(impl->problem, impl->isa, StoresPastCaches(2 * BytesOf(impl->problem.shape), machine));
+    Result<concat::Join> join = concat::Join::Make(impl->problem, impl->isa, impl->past_caches);
     if (!join.ok()) return join.status();
     impl->name = join->kernel_name();
     impl->join = std::move(join).value();
@@ -173,14 +184,14 @@ Status Concat::Run(std::span<const float* const> inputs, float* dst, const Opera
   if (skipped.count() == inputs.size()) return {};
   const CallThreads call = ThreadsOfCall(options, impl.threads);
   RunOnThreads(*call.pool, call.threads, [&](int thread, int team) {
-    if (impl.join && skipped.none()) {
+    if (impl.join && skipped.count() == 0) {
       impl.join->Run(inputs, dst, SplitRange(impl.join->units(), team, thread));
     } else if (impl.shared_pieces > 0) {
       CopyPieces(impl, inputs, dst, skipped, SplitRange(impl.shared_pieces, team, thread));
     } else {
       CopyUnits(impl, inputs, dst, skipped, SplitRange(impl.units, team, thread));
     }
-    FinishStores();
+    if (impl.past_caches) FinishStores();
   });
   return {};
 }

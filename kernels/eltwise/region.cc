@@ -16,7 +16,8 @@ namespace {
 
 // Items begin on multiples of this many floats of a run: whole vectors, blocks, groups and lines.
 constexpr int64_t kRunStep = 512;
-// Tables of joined pixels stay within a quarter of the first-level cache.
+// Tables of joined pixels stay within a quarter of the first-level cache. (Rows of 256 floats instead of 1,024 are not
+// faster: scale and shift of 64 channels 0.95 to 1.0 times the speed.)
 constexpr int64_t kMostJoinedFloats = 2048;
 
 bool HasTables(const EltwiseProblem& problem) {
@@ -161,7 +162,9 @@ void Region::FillArgs(const EltwiseProblem& problem) {
 }
 
 Region::Cut Region::CutFor(int64_t floats) const noexcept {
-  Cut cut{1, loops_.run, 1, 1};
+  Cut cut{loops_.rows, loops_.run, 1, 1};
+  if (loops_.rows * loops_.run <= floats) return cut;  // spares small calls the divisions
+  cut.rows = 1;
   if (loops_.run > floats) {
     cut.run = (floats + kRunStep - 1) / kRunStep * kRunStep;
   } else {

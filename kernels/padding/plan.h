@@ -19,6 +19,9 @@
 
 namespace rafter::padding {
 
+// A multiple of the lanes of each blocked layout.
+inline constexpr int64_t kPatternFloats = 16;
+
 class Plan {
  public:
   // `isa` is not kNone. kUnsupported where executable memory is refused.
@@ -61,7 +64,9 @@ class Plan {
   jit::KernelPtr rows_, rows_past_caches_, pixel_, partial_pixel_;
   jit::KernelPtr stream_;  // rows without gaps past the caches, constant borders; null: not such rows
   jit::KernelPtr stage_;   // copies finished rows past the caches; null: rows are stored where they belong
-  std::array<float, 16> partial_fill_{};  // a pixel of the border in the last block
+  // What the border repeats: everywhere, and in the last block.
+  using Pattern = std::array<float, kPatternFloats>;
+  alignas(16) Pattern fill_{}, partial_fill_{};
 };
 
 }  // namespace rafter::padding

@@ -46,7 +46,8 @@ struct Kernel {
 class ChannelPlan final : public Plan {
  public:
   ChannelPlan(const PoolingProblem& problem, Isa isa)
-      : problem_(problem), isa_(isa), max_(problem.desc.kind == PoolingKind::kMax), bytes_(BytesOf(problem)) {}
+      : problem_(problem), isa_(isa), max_(problem.desc.kind == PoolingKind::kMax),
+        streams_(StoresPastCaches(BytesOf(problem), CurrentMachineModel())) {}
 
   Status Prepare(int threads) {
     Result<std::vector<Segment>> columns = SegmentsOf(problem_.desc, problem_.w);
@@ -87,7 +88,7 @@ class ChannelPlan final : public Plan {
         RunRows(src + n * problem_.src.n, dst + n * problem_.dst.n, segment, common, part, past_caches);
       }
     }
-    FinishStores();
+    if (streams_) FinishStores();
   }
 
  private:
@@ -167,7 +168,7 @@ class ChannelPlan final : public Plan {
                          cols <= stride * kMostLive;
     if (TapStep(cols) != 1 || !windows || part.spec.tail == Tail::kLanes) return 1;
     // Several vectors of a pixel make one window work enough. From memory pixel after pixel is 10 to 20 % faster.
-    if (problem_.layout() == Layout::kNhwc && (cols <= stride || StoresPastCaches(bytes_, CurrentMachineModel()))) {
+    if (problem_.layout() == Layout::kNhwc && (cols <= stride || streams_)) {
       return 1;
     }
     int64_t best = 1, least = segment.count * cols;
@@ -228,7 +229,7 @@ class ChannelPlan final : public Plan {
     const auto lines = [](int64_t floats) { return floats % 16 == 0; };
     const Strides& d = problem_.dst;
     const bool pairs = ChannelBlock(problem_.layout()) == 8 && d.w == 8;
-    return StoresPastCaches(bytes_, CurrentMachineModel()) && part.spec.tail == Tail::kNone && lines(part.dst) &&
+    return streams_ && part.spec.tail == Tail::kNone && lines(part.dst) &&
            (pairs || (lines(part.lanes) && lines(d.w))) && lines(d.h) && lines(d.n);
   }
 
@@ -318,7 +319,7 @@ class ChannelPlan final : public Plan {
   const bool max_;
   std::vector<Segment> segments_;  // of columns
   std::vector<RowSegment> rows_;
-  const double bytes_;
+  const bool streams_;  // results go past the caches where their lines allow it
   std::vector<Part> parts_;
   std::vector<Kernel> kernels_;        // null: no taps
   std::vector<jit::KernelPtr> exact_;  // of each part, for maxima

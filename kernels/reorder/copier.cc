@@ -60,10 +60,11 @@ void Copier::JoinRows() noexcept {
   }
 }
 
-// Short rows of planes (concatenated columns) are copied row after row within a plane: a kernel's rows are otherwise
-// the same row of all planes, each in another page.
+// Rows of planes (concatenated columns) are copied row after row within a plane, several by one call of a kernel, whose
+// rows are otherwise the same row of all planes, each in another page.
 void Copier::ExchangeRowsAndPlanes() noexcept {
-  if (way_ != Way::kPlanar || shape_.h == 1 || !rest_.empty() || dst_.strides.h >= dst_period_) return;
+  if (way_ != Way::kPlanar || shape_.h == 1 || !rest_.empty()) return;
+  if (periods_ > 1 && dst_.strides.h >= dst_period_) return;
   std::swap(shape_.h, periods_);
   std::swap(src_.strides.h, src_period_);
   std::swap(dst_.strides.h, dst_period_);

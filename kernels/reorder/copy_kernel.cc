@@ -76,6 +76,7 @@ class CopyEmitter {
         a_.lea(dst_end, a_.ptr[dst_ + spec_.run * kFloat]);
       }
     }
+    if (spec_.pixel > 1 && spec_.border != Border::kFill) return EmitPixels(src_end, dst_end);
     if (spec_.border == Border::kReflect) {
       for (int i = 1; i <= spec_.before; ++i) CopyFloat(src_ + i * kFloat, dst_ - i * kFloat);
       for (int i = 0; i < spec_.after; ++i) CopyFloat(src_end - (2 + i) * kFloat, dst_end + i * kFloat);
@@ -85,6 +86,25 @@ class CopyEmitter {
     StoreBorder(dst_, -spec_.before, spec_.before);
     if (spec_.border == Border::kEdge && spec_.after > 0) a_.vbroadcastss(border(), a_.dword[src_end - kFloat]);
     StoreBorder(dst_end, 0, spec_.after);
+  }
+
+  void EmitPixels(const Reg64& src_end, const Reg64& dst_end) {
+    const int pixel = spec_.pixel * static_cast<int>(kFloat);
+    const int first = spec_.border == Border::kReflect ? 1 : 0, step = first;  // mirrored: those beside the end ones
+    for (int i = 0; i < spec_.before / spec_.pixel; ++i) {
+      CopyPixel(src_ + (first + i * step) * pixel, dst_ - (i + 1) * pixel);
+    }
+    for (int i = 0; i < spec_.after / spec_.pixel; ++i) {
+      CopyPixel(src_end - (1 + first + i * step) * pixel, dst_end + i * pixel);
+    }
+  }
+
+  void CopyPixel(const Xbyak::RegExp& from, const Xbyak::RegExp& to) {
+    const std::vector<RowPiece> pieces = RowPieces(spec_.pixel, a_.isa().vec_lanes());
+    int v = 0;
+    for (const RowPiece& piece : pieces) LoadPiece(a_, a_.vec(v++), from + piece.at * kFloat, piece.lanes);
+    v = 0;
+    for (const RowPiece& piece : pieces) StorePiece(a_, to + piece.at * kFloat, a_.vec(v++), piece.lanes, false);
   }
 
   void CopyFloat(const Xbyak::RegExp& from, const Xbyak::RegExp& to) {
@@ -203,6 +223,7 @@ std::string NameOf(const CopySpec& spec, const char* isa) {
   constexpr const char* kBorders[] = {"", "_fill", "_edge", "_reflect"};
   name += kBorders[static_cast<int>(spec.border)];
   if (spec.border != Border::kNone) name += std::to_string(spec.before) + "_" + std::to_string(spec.after);
+  if (spec.pixel > 1) name += "_of" + std::to_string(spec.pixel);
   return spec.non_temporal != 0 ? name + "_nt" : name;
 }
 

@@ -31,9 +31,13 @@ struct CopySpec {
   // ones have no such rule: incomplete lines at the ends of a row are stored the plain way. The caller orders them
   // (FinishStores in kernels/store_choice.h) when it is done: a fence per call would wait for the memory each time.
   int32_t non_temporal = 0;
+  // Borders that repeat or mirror: floats of a pixel, 1 … kMaxPixel. With more than one, before and after are multiples
+  // of it, up to kMaxPixelBorder.
+  int32_t pixel = 1;
 };
 
-inline constexpr int kMaxBakedRun = 128, kMinOpenRun = 16, kMaxBorder = 64;
+inline constexpr int kMaxBakedRun = 128, kMinOpenRun = 16, kMaxBorder = 64, kMaxPixel = 64,
+                     kMaxPixelBorder = 256;
 
 struct CopyArgs {
   const float* src = nullptr;

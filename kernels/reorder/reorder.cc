@@ -21,6 +21,7 @@ struct Reorder::Impl {
   std::string name;
   Isa isa = Isa::kNone;
   int threads = 1;
+  bool past_caches = false;
 };
 
 Reorder::Reorder(std::shared_ptr<const Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -34,13 +35,13 @@ Result<Reorder> Reorder::Create(const ReorderDesc& desc, const OperatorOptions& 
   const double bytes = 2.0 * 4.0 * static_cast<double>(desc.n) * static_cast<double>(desc.c) *
                        static_cast<double>(desc.h) * static_cast<double>(desc.w);
   const Isa isa = jit::ExecutableMemoryAllowed() ? EffectiveIsa() : Isa::kNone;
+  const bool past_caches = StoresPastCaches(bytes, machine);
   Result<reorder::Copier> copier = reorder::Copier::Make(
-      problem->shape, {desc.src.layout, problem->src}, {desc.dst.layout, problem->dst}, isa, true,
-      StoresPastCaches(bytes, machine));
+      problem->shape, {desc.src.layout, problem->src}, {desc.dst.layout, problem->dst}, isa, true, past_caches);
   if (!copier.ok()) return copier.status();
   std::string name = isa == Isa::kNone ? "reference_reorder" : copier->kernel_name();
   return Reorder(std::make_shared<const Impl>(Impl{*problem, std::move(copier).value(), std::move(name), isa,
-                                                   ThreadsForBytes(bytes, *threads, machine)}));
+                                                   ThreadsForBytes(bytes, *threads, machine), past_caches}));
 } catch (const std::bad_alloc&) {
   return Status::OutOfMemory();
 }
@@ -62,7 +63,7 @@ Status Reorder::Run(const float* src, float* dst, const OperatorRunOptions& opti
   const CallThreads call = ThreadsOfCall(options, impl.threads);
   RunOnThreads(*call.pool, call.threads, [&](int thread, int threads) {
     impl.copier.Run(src, dst, SplitRange(impl.copier.units(), threads, thread));
-    FinishStores();
+    if (impl.past_caches) FinishStores();
   });
   return {};
 }

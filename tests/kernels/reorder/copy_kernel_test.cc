@@ -26,6 +26,12 @@ TEST(CopyKernel, EverySpecCanBeEmitted) {
         ASSERT_TRUE(GetCopyKernel(spec).ok());
       }
     }
+    for (const int pixel : {2, 8, 16, 61, kMaxPixel}) {
+      for (const Border border : {Border::kEdge, Border::kReflect}) {
+        const int before = kMaxPixelBorder / pixel * pixel;
+        ASSERT_TRUE(GetCopyKernel({static_cast<int32_t>(isa), 0, border, before, pixel, 0, pixel}).ok());
+      }
+    }
   }
 }
 
