@@ -129,6 +129,16 @@ bool CanStage(const Geometry& g) {
 // Whether a vector or its neighbour completes the line of a pixel.
 bool HasWholeLines(const Geometry& g) { return IsDense(g) || ChannelBlock(g.dst_layout) * kFloat >= kLineBytes; }
 
+// Whether rows of the geometry are columns of the image: kernels of one column.
+bool ColumnsAreRows(const Geometry& g) { return g.kh == 1 && g.src.row < g.src.column; }
+
+// Whether the windows of neighbouring output rows do not meet, so that tiles cannot roll; not so large images of
+// kernels of one column, which are taken along their rows.
+bool SkipsRows(const Geometry& g, const MachineModel& machine) {
+  const double sideways = kPrefetchL2Share * static_cast<double>(machine.l2_bytes);
+  return g.rows.step() > g.kh && !(ColumnsAreRows(g) && g.image_bytes > sideways);
+}
+
 bool IsLarge(const Geometry& g, const MachineModel& machine) {
   return g.image_bytes > kLargeL3Share * static_cast<double>(machine.l3_bytes);
 }
@@ -138,9 +148,6 @@ int64_t ColumnBytes(const Geometry& g) { return g.columns.dilation() * g.src.col
 
 // Whether rows fall into the same L1 sets.
 bool RowsAlias(const Geometry& g) { return g.src.row * g.rows.dilation() * kFloat % kAliasBytes == 0; }
-
-// Whether rows of the geometry are columns of the image: kernels of one column.
-bool ColumnsAreRows(const Geometry& g) { return g.kh == 1 && g.src.row < g.src.column; }
 
 // Whether outputs should be stored past the caches, which takes whole vectors at aligned addresses.
 bool Streams(const Geometry& g, int vec_bytes, const MachineModel& machine) {
@@ -239,6 +246,23 @@ int HeldColumns(const Geometry& g, int registers, int kept) {
   return columns < kLeastHeldColumns ? 0 : columns;
 }
 
+// Whether tiles that do not hold their weights prefetch the line behind each input (tuning.h).
+bool PrefetchesNextLine(const Geometry& g, const MachineModel& machine) {
+  return IsDense(g) && g.multiplier == 1 && g.taps() <= kMaxPrefetchTaps &&
+         (g.ic > kFewChannels || IsLarge(g, machine)) &&
+         g.image_bytes > kPrefetchL2Share * static_cast<double>(machine.l2_bytes);
+}
+
+// Most output rows per block of tiles that hold their weights: where rows share their sets, as many as leave a line in
+// L1 until the vector comes that takes its other half.
+int64_t MostHeldRows(const Geometry& g, const jit::IsaInfo& info, const MachineModel& machine) {
+  const bool halves = HasWholeLines(g) && info.vec_bytes < kLineBytes;
+  if (halves && RowsAlias(g)) return std::max<int64_t>(1, kLinesPerSet / g.kh);
+  const bool small = g.image_bytes <= kSmallL2Share * static_cast<double>(machine.l2_bytes);
+  if (SkipsRows(g, machine)) return small ? kBlockedRollingRows : kHeldRows;
+  return IsDense(g) ? kDenseHeldRows : kHeldRows;
+}
+
 // Whether tiles hold their weights, and how they go through the image (tuning.h).
 bool ChooseHeld(const Geometry& g, const jit::IsaInfo& info, int kept, const MachineModel& machine,
                 ChannelBlocking& b) {
@@ -246,7 +270,7 @@ bool ChooseHeld(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
   b.rows = 1;
   b.columns[1] = HeldColumns(g, info.num_vecs, kept);
   if (b.columns[1] == 0 || Stages(g, info, machine) || (g.multiplier > 1 && IsDense(g))) return false;
-  int64_t most = kHeldRows;
+  int64_t most = MostHeldRows(g, info, machine);
   const bool far = g.dst.column * kFloat % kFarStreamedBytes == 0, vertical = ColumnsAreRows(g);
   const bool streams = Streams(g, info.vec_bytes, machine) && !(CanStage(g) && Pairs(g, info, machine)) &&
                        !(vertical && (g.dst.column * kFloat % kAliasBytes == 0 || !HasWholeLines(g)));
@@ -256,24 +280,18 @@ bool ChooseHeld(const Geometry& g, const jit::IsaInfo& info, int kept, const Mac
     if (g.src.column == (IsDense(g) ? g.ic : ChannelBlock(g.src_layout))) b.ahead = kStreamAhead;
     b.columns[1] = std::min(b.columns[1], far ? kMaxFarStreamedColumns : kMaxStreamedColumns);
     most = 1;
+  } else if (SkipsRows(g, machine)) {
+    b.prefetch = PrefetchesNextLine(g, machine);
   } else if (info.num_vecs > kFewRegisters || g.taps() < kLeastHeldTaps ||
              g.columns.out() < kLeastHeldOutputs) {
     return false;
   } else if (IsDense(g)) {
     if (g.ic > kFewChannels || g.columns.stride() > 1) return false;
     b.prefetch = ChannelSpec::kNextTile;
-    most = kDenseHeldRows;
   }
   const int64_t rows = g.rows.outputs(0);
   b.tile_rows = CeilDiv(rows, CeilDiv(rows, most));
   return true;
-}
-
-// Whether tiles that do not hold their weights prefetch the line behind each input (tuning.h).
-bool PrefetchesNextLine(const Geometry& g, const MachineModel& machine) {
-  return IsDense(g) && g.multiplier == 1 && g.taps() <= kMaxPrefetchTaps &&
-         (g.ic > kFewChannels || IsLarge(g, machine)) &&
-         g.image_bytes > kPrefetchL2Share * static_cast<double>(machine.l2_bytes);
 }
 
 // Where rows share their L1 sets, the lines of a window must not be more than the sets of its columns hold.

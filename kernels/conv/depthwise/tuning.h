@@ -30,6 +30,12 @@ inline constexpr int64_t kMaxHeldTaps = 10, kLeastHeldTaps = 6, kLeastHeldOutput
 inline constexpr int kLeastHeldColumns = 3, kFewRegisters = 16;
 // Output rows per block of such tiles in blocked layouts, and in NHWC with few channels: 64@112 stride 2 in
 // NCHW16c 119 us with 8 rows, 149 with 32; 32@112 in NHWC 130 with 4 rows, 137 with 8.
+// Where rows share their sets and a vector is half of a line, kLinesPerSet / kh: NCHW16c 32@128 236 us with 8 rows, 210
+// with 2, 48@128 stride 4 117 and 68, NHWC 64@64 124 (4 rows) and 107; but NCHW8c 32@128 211 and 249.
+// Kernels whose windows do not meet, and so cannot roll, hold whatever weights they have. us as tiles of one row, and
+// held: NHWC 3x1 16@10x15 stride 1x2 1.4 and 0.7, 2x2 48@50 stride 3 13.6 and 6.9, 3x3 96@60 stride 4 32 and 22, 1x1
+// 64@112 stride 2 127 and 72; NCHW16c 2x2 200@28 stride 3 26 and 11.5, 3x3 96@60 stride 4 42 and 22; but 5x1 64@40
+// stride 1x3, which goes along the rows of the image, 11.5 and 12.4. With 2 rows at a time 64@112 takes 95.
 inline constexpr int64_t kHeldRows = 8, kDenseHeldRows = 4;
 
 // NHWC with at most so many channels prefetches the tile to the right, with more of them the next line of

@@ -208,5 +208,26 @@ TEST(DepthwiseBlocking, BlocksOfRollingRows) {
   EXPECT_EQ(rows(128, 56, 3, 1), 0) << "… and too many rows in flight";
 }
 
+// As many as leave lines in L1 until their other half is used; windows that do not meet leave tiles no way to roll.
+TEST(DepthwiseBlocking, RowsOfTilesThatHoldTheirWeights) {
+  MachineModel machine;
+  machine.l2_bytes = 512 << 10, machine.l3_bytes = 32 << 20;
+  const auto rows = [&](int64_t channels, int64_t size, int64_t kernel, int64_t stride, Layout layout) {
+    ConvDesc desc;
+    desc.groups = desc.ic = desc.oc = channels, desc.in = {size, size}, desc.kernel = {kernel, kernel};
+    desc.stride = {stride, stride}, desc.pad = {1, 1, 1, 1};
+    desc.src.layout = desc.dst.layout = layout;
+    const ChannelBlocking b = ChooseChannelBlocking(GeometryOf(*Validate(desc), false), Isa::kAvx2, machine, 1);
+    return b.holds ? b.tile_rows : 0;
+  };
+  EXPECT_EQ(rows(32, 112, 3, 1, Layout::kNhwc), 4);
+  EXPECT_EQ(rows(32, 128, 3, 1, Layout::kNhwc), 2) << "rows share their sets";
+  EXPECT_EQ(rows(32, 128, 3, 1, Layout::kNchw16c), 2);
+  EXPECT_EQ(rows(32, 128, 3, 1, Layout::kNchw8c), 8) << "… but vectors are whole blocks";
+  EXPECT_EQ(rows(96, 60, 3, 4, Layout::kNhwc), 8) << "windows that do not meet";
+  EXPECT_EQ(rows(16, 30, 2, 3, Layout::kNhwc), 11) << "all rows of a small image";
+  EXPECT_EQ(rows(96, 60, 3, 3, Layout::kNhwc), 0);
+}
+
 }  // namespace
 }  // namespace rafter::depthwise
