@@ -73,6 +73,36 @@ TEST(KernelCount, OfWidthwiseReachesAPlateau) {
   });
 }
 
+// Planes of few short rows have kernels of their own; over all sizes there are no more than so many.
+TEST(KernelCount, OfDepthwiseInNchwIsBounded) {
+  struct Layer {
+    Size2 kernel;
+    int64_t stride;
+    size_t most;
+  };
+  ForEachIsa([](Isa) {
+    for (const Layer& layer : {Layer{{3, 3}, 1, 132}, Layer{{3, 3}, 2, 184}, Layer{{5, 5}, 1, 100},
+                               Layer{{5, 5}, 2, 120}, Layer{{1, 7}, 1, 168}, Layer{{7, 1}, 1, 112}}) {
+      ClearKernelCache();
+      Random random(3);
+      ConvDesc desc;
+      desc.groups = desc.ic = desc.oc = 64, desc.kernel = layer.kernel, desc.stride = {layer.stride, layer.stride};
+      desc.pad = {layer.kernel.h / 2, layer.kernel.w / 2, layer.kernel.h / 2, layer.kernel.w / 2};
+      desc.src.layout = desc.dst.layout = Layout::kNchw;
+      const auto plan = [&](int64_t height, int64_t width) {
+        desc.in = {height, width};
+        EXPECT_TRUE(Conv::Create(desc, {.algorithm = "depthwise"}).ok()) << height << "x" << width;
+      };
+      for (int64_t height = 1; height <= 24; ++height)
+        for (int64_t width = 1; width <= 24; ++width) plan(height, width);
+      for (int64_t width = 25; width <= 300; ++width) plan(30, width);
+      for (int i = 0; i < 500; ++i) plan(random.Between(1, 300), random.Between(1, 300));
+      const size_t more = jit::GetIsaInfo(EffectiveIsa()).num_vecs >= 32 ? 3 : 1;
+      EXPECT_LE(jit::GetCodeCacheStats().kernels, more * layer.most) << layer.kernel.h << "x" << layer.kernel.w;
+    }
+  });
+}
+
 TEST(KernelCount, OfWinogradReachesAPlateau) {
   ForEachIsa([](Isa) {
     for (const Layout layout : {Layout::kNhwc, Layout::kNchw}) {

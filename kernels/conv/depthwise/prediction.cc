@@ -134,7 +134,7 @@ double PredictWidthCycles(const Geometry& g, const WidthBlocking& b, const Machi
   double work = row_taps * kw * vecs * tap + out_rows * vecs * kWidthVectorCycles;
   if (g.columns.out() < b.shape.lanes) work += row_taps / uses * kWidthMaskedCycles;
   // Kernels of one row have nothing to start or to end.
-  const bool plane = g.kh == 1 || (g.columns.out() <= kMaxPlaneColumns && g.rows.out() <= kMaxPlaneRows);
+  const bool plane = g.kh == 1 || (g.columns.out() <= kMaxPlaneColumns && g.rows.out() <= MostPlaneRows(g));
   const double tiles = planes * static_cast<double>(CountRowTiles(g.rows, b.tile_rows) * row_tiles);
   work += tiles * (plane ? kWidthPlaneCycles : kWidthTileCycles);
   if (g.multiplier > kFewMultiplied) work += planes * kMultipliedCycles;

@@ -162,10 +162,11 @@ inline constexpr int kMostPairedRows = 3;
 // Share of L1 for the planes of the channels that one call of the width kernel covers.
 inline constexpr double kWidthL1Share = 0.75;
 // Planes whose code has no loops: so few rows, tiles of so few columns. Zen 3, us with loops and without: 960@7 36 and
-// 26, 130@10 7.8 and 6.3, 14x14 with stride 2 36 and 28, but 200@14 15.6 and 15.5. The same where
+// 26, 130@10 7.8 and 6.3, 256@12 18.3 and 16.4, 512@14 41.9 and 38.1, 256@16 24.1 and 22.5, 14x14 with stride 2 36 and
+// 28; with more taps or a stride of rows less: 5x5 240@14 49 and 55, 28x28 with stride 2 44.1 and 43.6. The same where
 // dilation leaves few rows: 256@33 with dilation 12 340 and 131.
 // More sums in flight do not help: two parts of the plane at once, by the same weights, 512@14 28.9 and 36.
-inline constexpr int64_t kMaxPlaneRows = 16, kMaxPlaneColumns = 16;
+inline constexpr int64_t kMaxPlaneRows = 16, kMaxSparePlaneRows = 10, kMaxPlaneColumns = 16;
 // Products that the code of the width kernel may have room for, counted generously (width_registers.cc).
 inline constexpr int kMostWidthProducts = 15000;
 // Taps up to which the code for weights that are not finite lies behind the kernel instead of replacing the other one;
@@ -186,6 +187,8 @@ inline constexpr int64_t kWidthBlockBytes = 16 << 10, kTallRows = 7;
 inline constexpr double kWidthStreamL3Share = 0.15;
 // Rows that it prefetches ahead: 1, 2, 4 or 8. Zen 3, us with 4 and 8: 56@266 5256 and 4761, 64@147 512 and 484,
 // 144@56 129 and 126.
+// Not where a tile is a whole row, which reads memory in order: 728@19 109 with, 101 without, 256@28 71 and 69, stride
+// 2 144@56 62 and 60, 24@56 9.5 and 9.2.
 inline constexpr int kRowsAhead = 8;
 // Model (prediction.cc), fitted to medians on Zen 3: beside a factor that all layers of a run share (0.75 to 1.0: the
 // host is busy), within 15 % of the median lie 64 of 83 layers in NHWC and 41 of 69 in NCHW. Large tensors in NCHW

@@ -44,6 +44,7 @@ std::string WidthKernelName(const WidthSpec& spec) {
   if (spec.band_runs > 0) name += "_" + std::to_string(spec.rows) + "rows";
   for (int i = 0; i < spec.band_runs; ++i) name += RunName(spec.runs[i]);
   if (spec.has(WidthSpec::kFarAhead)) name += "_far";
+  if (spec.has(WidthSpec::kWholeRow)) name += "_row";
   if (spec.plane_rows > 0) {
     name += "_" + std::to_string(spec.first_row) + "+" + std::to_string(spec.plane_rows) + "+" +
             std::to_string(spec.last_rows) + (spec.has(WidthSpec::kPhases) ? "rows_phases" : "rows");
@@ -185,6 +186,7 @@ void WidthEmitter::EmitPrefetches() {
     if (all_masked) a_.prefetcht0(a_.ptr[row_ + kPlanePrefetchBytes]);
     return;
   }
+  if (spec_.has(WidthSpec::kWholeRow)) return;
   const int bytes = tile_bytes();
   if (spec_.has(WidthSpec::kFarAhead)) {
     for (int at = 0; at < bytes; at += kLineBytes) {

@@ -90,6 +90,10 @@ const char* WidthRefusal(const ConvProblem& problem, Isa isa) {
   return program && program->runs.size() <= kMaxBandRuns ? "" : "NCHW with padding over too many vectors of the row";
 }
 
+int64_t MostPlaneRows(const Geometry& g) {
+  return g.taps() > kMaxHeldWidthTaps || g.rows.step() > 1 ? kMaxSparePlaneRows : kMaxPlaneRows;
+}
+
 WidthTile TileOf(const Geometry& g, int rows, int vecs) {
   return {static_cast<int>(g.kh), static_cast<int>(g.kw), rows, vecs, g.columns.stride() == 2,
           g.columns.dilation() > 1};
@@ -182,7 +186,7 @@ bool WidthPlan::MaySpill(const WidthRun& run) const {
 // Whether the code of a tile is that of a whole plane, or of all rows of a phase.
 bool WidthPlan::IsPlane(const WidthRun& run, const WidthRows& rows) const {
   const bool phases = geometry_.rows.distance() > 1;
-  const bool few = rows.rows <= kMaxPlaneRows && run.vecs * blocking_.shape.lanes <= kMaxPlaneColumns;
+  const bool few = rows.rows <= MostPlaneRows(geometry_) && run.vecs * blocking_.shape.lanes <= kMaxPlaneColumns;
   return few && run.tiles == 1 && (phases || program_.runs.size() == 1) && !blocking_.streams &&
          geometry_.columns.out() > kMostTransposedColumns;
 }
@@ -290,6 +294,8 @@ Status WidthPlan::AddFunctions(WidthRows& rows) {
     spec.first_taps = run.first_taps, spec.last_taps = run.last_taps;
     if (run.last_lanes > 0) spec.flags |= WidthSpec::kPartial;
     if (MaySpill(run)) spec.flags |= WidthSpec::kSpills;
+    const bool whole_row = program_.runs.size() == 1 && run.tiles == 1 && g.rows.distance() == 1;
+    if (whole_row && !blocking_.far_ahead && !IsPlane(run, rows)) spec.flags |= WidthSpec::kWholeRow;
     if (IsPlane(run, rows)) {
       spec.plane_rows = static_cast<uint8_t>(rows.rows);
       spec.first_row = static_cast<uint8_t>(rows.counts.first_row);

@@ -43,6 +43,9 @@ bool PrefersBands(const ConvProblem& problem);
 // Why the width kernel cannot take the problem; empty when it can.
 const char* WidthRefusal(const ConvProblem& problem, Isa isa);
 
+// Most rows of planes whose code has no loops.
+int64_t MostPlaneRows(const Geometry& g);
+
 // A tile of `rows` output rows in flight and `vecs` vectors.
 WidthTile TileOf(const Geometry& g, int rows, int vecs);
 

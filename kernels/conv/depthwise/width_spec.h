@@ -76,6 +76,7 @@ struct WidthSpec {
   static constexpr uint8_t kSpills = 16;
   static constexpr uint8_t kFarAhead = 32;  // inputs are prefetched WidthArgs::ahead (not kDilated)
 
+  static constexpr uint8_t kWholeRow = 128;  // the tile is a row: going down, it reads memory in order
   static constexpr uint8_t kPhases = 64;  // plane_rows: WidthArgs::tiles phases of rows, each one tile
 
   bool operator==(const WidthSpec&) const = default;
