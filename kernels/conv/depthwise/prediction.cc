@@ -100,8 +100,13 @@ double BandCycles(const Geometry& g, const WidthBlocking& b) {
   const double calls = planes * static_cast<double>(CountRowTiles(g.rows, b.tile_rows));
   constexpr double kMostRuns = 3;  // left, middle, right
   const double runs = bands * std::min(kMostRuns, static_cast<double>(row_tiles));
-  return bands * static_cast<double>(row_tiles) * instructions * inside * kBandCycles + runs * kBandRunCycles +
-         calls * kBandCallCycles;
+  const double work = bands * static_cast<double>(row_tiles) * instructions * inside * kBandCycles +
+                      runs * kBandRunCycles + calls * kBandCallCycles;
+  if (g.taps() < kManyTaps || g.kw == 1) return work;
+  // The last vector is a tile of its own where taps of the one before it reach over the border: a chain of FMAs.
+  const int64_t over = g.columns.out() % b.shape.lanes;
+  const bool alone = over > 0 && over <= g.kw / 2;
+  return work * kLargeBandLosses + (alone ? bands * static_cast<double>(g.taps()) * inside * kBandChainCycles : 0);
 }
 
 // Lines: by vector, by row.

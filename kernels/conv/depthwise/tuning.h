@@ -221,6 +221,10 @@ inline constexpr int64_t kFewMultiplied = 4;
 inline constexpr double kMultipliedCycles = 350;
 // Of bands: per instruction, per run of tiles, per call.
 inline constexpr double kBandCycles = 0.32, kBandRunCycles = 30, kBandCallCycles = 70;
+// Of large kernels: time over that, cycles per tap of a last vector that is alone. Zen 3, us in bands and by widthwise
+// kernels: 7x7 24 to 48 at 120x90 1200 and 850, 12@150x130 530 and 484, but 32@112 590 and 685; 9x9 40 to 80 at 60x60
+// 960 and 735.
+inline constexpr double kLargeBandLosses = 1.25, kBandChainCycles = 4;
 
 // Of lines, which go along the row where it has several tiles and the tensors exceed L2, or where planes are one row.
 // Zen 3, us down and along: 1x7 16@202 302 and 252 (a copy 116), 1x9 335 and 307, 1x11 20@100x300 374 and 345, 1x3
