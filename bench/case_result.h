@@ -58,6 +58,7 @@ struct CaseResult {
   // The values of a sweep that made this case: {"oc", 64}, {"kh", 3}; empty without a sweep.
   std::vector<std::pair<std::string, int64_t>> sweep;
   TimeStats time;
+  bool no_work = false;  // a batch of 0: the time is that of a call
   double create_us = 0;  // plan creation with an empty code cache, without packing of weights
   double flops_valid = 0, flops_nominal = 0, bytes = 0;
   double gflops = 0;    // flops_valid / median; with `own` they are effective and may exceed the peak

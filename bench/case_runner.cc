@@ -79,6 +79,7 @@ class Measurement {
     if (!cost.ok()) return cost.status();
     problem_ = std::move(problem).value();
     cost_ = *cost;
+    result_.no_work = problem_.desc.n == 0;
     result_.flops_valid = cost_.flops_valid;
     result_.flops_nominal = cost_.flops_nominal;
     result_.bytes = cost_.bytes;
@@ -180,11 +181,15 @@ class Measurement {
     return run_status_;
   }
 
-  // On a machine that others use a verdict would be luck.
+  // Where others use the machine, both sides of a pair suffer, but code of another kind may suffer less: by no more
+  // than what the probes between the rounds found missing. The same code suffers alike.
   void DoubtWhereBusy() {
-    if (result_.busy_cpus < kBusyCpus) return;
+    if (result_.busy_cpus < kBusyCpus || baseline_ == nullptr || baseline_->is_self()) return;
     for (std::optional<VersusResult>* versus : {&result_.vs_same, &result_.vs_best}) {
-      if (*versus) (*versus)->verdict = VerdictName(Verdict::kAmbiguous);
+      if (!*versus || (*versus)->verdict == VerdictName(Verdict::kAmbiguous)) continue;
+      const Verdict verdict =
+          JudgeOnBusyMachine((*versus)->ci_low, (*versus)->ci_high, result_.noise_floor, result_.time);
+      (*versus)->verdict = VerdictName(verdict);
     }
   }
 
@@ -211,7 +216,7 @@ class Measurement {
     result_.core_share = bound.core_share;
     result_.roof_share = bound.roof_share;
     PlanModel model = ModelPlan({&problem_, conv_->algorithm(), conv_->isa(), options_.threads, options_.accuracy,
-                                 options_.mode}, bound);
+                                 options_.mode, options_.cold_gb_per_s}, bound);
     result_.model_us = model.model_us;
     result_.losses = std::move(model.losses);
     return {};

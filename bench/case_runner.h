@@ -34,6 +34,7 @@ struct CaseOptions {
   uint64_t seed = 1;                        // data and order
   ParallelFor* pool = nullptr;              // threads of the calls; null: OpenMP
   Pages pages = Pages::kKept;               // of operators' results
+  double cold_gb_per_s = 0;                 // of a reader of flushed lines, from CheckFlushing; 0 = unknown
   double least_noise_floor = 0;             // of comparisons, from the run's calibration
   const std::atomic<bool>* stop = nullptr;  // set from a signal handler: end now, with an error
 };

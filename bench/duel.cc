@@ -163,6 +163,13 @@ Verdict Judge(double ci_low, double ci_high, double noise_floor) noexcept {
   return Verdict::kAmbiguous;
 }
 
+Verdict JudgeOnBusyMachine(double ci_low, double ci_high, double noise_floor, const TimeStats& ours) noexcept {
+  if (!(ours.core_share > 0)) return Verdict::kAmbiguous;
+  double share = std::min(1.0, ours.core_share);
+  if (ours.roof_share > 0) share = std::min(share, ours.roof_share);
+  return Judge(ci_low * share, ci_high / share, noise_floor);
+}
+
 Comparison Compare(std::span<const double> log_ratios, double noise_floor, uint64_t seed) {
   Comparison result;
   result.pairs = static_cast<int64_t>(log_ratios.size());

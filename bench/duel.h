@@ -36,6 +36,10 @@ Comparison Compare(std::span<const double> log_ratios, double noise_floor, uint6
 // beyond the floor on that side, and beyond 1.5 %.
 Verdict Judge(double ci_low, double ci_high, double noise_floor) noexcept;
 
+// The same beside other work, which may have slowed one side only: by up to what it took of the core and of the roof
+// that binds (the shares of `ours`). The interval is widened by that much; without a share nothing can be said.
+Verdict JudgeOnBusyMachine(double ci_low, double ci_high, double noise_floor, const TimeStats& ours) noexcept;
+
 struct DuelOptions {
   SamplingOptions sampling;  // the budget is for all contenders together
   // One untimed call before each batch: the other contenders may have pushed the data out of the

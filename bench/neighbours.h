@@ -9,7 +9,7 @@
 
 namespace rafter::bench {
 
-// Other work that keeps this much of a CPU busy makes comparisons ambiguous.
+// From this much of a CPU on other work is taken into account (JudgeOnBusyMachine).
 inline constexpr double kBusyCpus = 0.25;
 
 // Readings of the system's clocks, in seconds.

@@ -10,6 +10,10 @@
 // Two losses are not in the prediction: "streams", what arithmetic does not hide of the time of compulsory bytes, and
 // "shared core", what others took of the cores meanwhile (BoundResult::core_share). An algorithm that computes
 // something else than the direct sum (Winograd) is modelled above its own bound.
+//
+// In the cold modes the bound is that of memory, and what is hidden of it is another matter: packed weights are read in
+// one sweep that the prefetchers know how to run ahead of; activations come in rows, whose first lines everybody waits
+// for. They are charged whole, at the rate of a plain reader of flushed lines ("cold start").
 #ifndef RAFTER_BENCH_PLAN_MODEL_H_
 #define RAFTER_BENCH_PLAN_MODEL_H_
 
@@ -31,6 +35,7 @@ struct PlanModelRequest {
   int threads = 1;
   Accuracy accuracy = Accuracy::kDefault;
   CacheMode mode = CacheMode::kHot;
+  double cold_gb_per_s = 0;  // of a plain reader of flushed lines (ColdCheck); 0 = unknown
 };
 
 struct PlanModel {

@@ -163,7 +163,8 @@ std::string Banners(const Report& report, size_t left_out) {
   if (noisy > 0) text += Banner("In " + cases(noisy) + " most samples were disturbed from outside.", true);
   if (busy > kBusyCpus) {
     text += Banner(
-        fmt::format("Other work kept up to {:.1f} CPUs busy: comparisons of those cases are AMBIGUOUS.", busy), true);
+        fmt::format("Other work kept up to {:.1f} CPUs busy: verdicts of those cases allow for what was missing of the "
+                    "core.", busy), true);
   }
   if (floor > kNoisyFloor) {
     text += Banner(fmt::format("The noise floor (the same code against itself) reached {:.1f} %.", floor * 100), false);

@@ -140,6 +140,7 @@ std::string TableRow(const CaseResult& result, const TableOptions& options) {
   if (result.busy_cpus >= kBusyCpus) {
     text += Paint(fmt::format(" busy {:.1f}", result.busy_cpus), kYellow, options.color);
   }
+  if (result.no_work) text += " no work: a batch of 0";
   if (result.time.noisy) text += Paint(" noisy", kYellow, options.color);
   return text + OwnRemark(result) + "\n";
 }

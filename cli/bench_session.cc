@@ -108,6 +108,7 @@ std::vector<BenchSession::Item> BenchSession::Schedule() const {
 bench::CaseOptions BenchSession::OptionsFor(int threads, bench::CacheMode mode, double budget_us) const {
   bench::CaseOptions options;
   options.mode = mode;
+  if (cold_check_ && cold_check_->works) options.cold_gb_per_s = cold_check_->cold_gb_per_s;
   options.layout = plan_.layout;
   options.threads = threads;
   options.algorithm = plan_.algorithm;
@@ -160,15 +161,20 @@ void BenchSession::NoteBusy() {
     most = std::max(most, result.busy_cpus);
   }
   if (busy == 0) return;
+  const bool versus = baseline_ && !baseline_->is_self();
   progress_.Note(fmt::format("busy machine: during {} of {} other work kept up to {:.1f} CPUs busy{}", busy,
                              bench::Counted(report_.cases.size(), "case"), most,
-                             baseline_ ? "; their verdicts are AMBIGUOUS" : "; their times may be too long"));
+                             versus ? "; verdicts there allow for what was missing of the core"
+                                    : "; their times may be too long"));
 }
 
 void BenchSession::MeasureAll(const std::vector<Item>& items) {
   double all_weights = 0, done_weights = 0;
-  for (const Item& item : items) all_weights += item.weight;
-  TimeBudget budget(plan_.budget, static_cast<int>(items.size()));
+  TimeBudget budget(plan_.budget);
+  for (const Item& item : items) {
+    all_weights += item.weight;
+    budget.Expect(item.call_us);
+  }
   PrintHeading();
   const int64_t start_ns = roofline::NowNs();
   Calibrate();
@@ -180,14 +186,14 @@ void BenchSession::MeasureAll(const std::vector<Item>& items) {
     PrintThreads(item.threads, item.mode);
     const double elapsed = SecondsSince(start_ns);
     progress_.Show(done_weights / all_weights, elapsed, LabelOf(*item.suite_case));
-    const double share_us = budget.NextShareUs(elapsed * 1e6);
+    const double share_us = budget.NextShareUs(elapsed * 1e6, item.call_us);
     const std::string too_long = TooLong(item, plan_.budget.total_us - elapsed * 1e6);
     if (!too_long.empty()) {
       Add(LeaveOut(item, too_long));
     } else {
       Add(share_us > 0 ? Measure(item, share_us) : LeaveOut(item, out_of_time));
     }
-    budget.Report(share_us, (SecondsSince(start_ns) - elapsed) * 1e6);
+    budget.Report(share_us, (SecondsSince(start_ns) - elapsed) * 1e6, item.call_us);
     done_weights += item.weight;
   }
   if (!Interrupted()) progress_.Show(1, SecondsSince(start_ns), "");

@@ -71,6 +71,24 @@ std::optional<DenseNeighbour> DenseBeside(const ExplainRequest& request, const r
   return neighbour;
 }
 
+// Of the direct sum and of the algorithm itself.
+void AddBounds(const roofline::Machine& machine, Explanation& result) {
+  result.machine = machine.name;
+  result.roof_isa = RoofIsaFor(result.isa, machine.roofs, result.threads);
+  const auto* peak = roofline::FindPeak(machine.roofs, result.roof_isa, result.threads);
+  result.whole_machine = peak != nullptr && peak->threads == 0;
+  const Result<roofline::Bound> bound =
+      roofline::BoundOf(machine, result.roof_isa, result.threads, roofline::WorkOf(result.cost));
+  if (bound.ok()) {
+    result.bound = *bound;
+  } else {
+    result.bound_error = bound.status().message();
+  }
+  if (!result.own.transforms) return;
+  const Result<roofline::Bound> own = roofline::BoundOf(machine, result.roof_isa, result.threads, result.own);
+  if (own.ok()) result.own_bound = *own;
+}
+
 }  // namespace
 
 Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::Machine& machine) {
@@ -98,22 +116,8 @@ Result<Explanation> ExplainConv(const ExplainRequest& request, const roofline::M
   const Size2 out = conv->output_size();
   result.out = out;
   if (desc.bias) result.bias_flops = static_cast<double>(desc.n * desc.oc * out.h * out.w);
-  result.machine = machine.name;
-  result.roof_isa = RoofIsaFor(result.isa, machine.roofs, result.threads);
-  const auto* peak = roofline::FindPeak(machine.roofs, result.roof_isa, result.threads);
-  result.whole_machine = peak != nullptr && peak->threads == 0;
-  Result<roofline::Bound> bound =
-      roofline::BoundOf(machine, result.roof_isa, result.threads, roofline::WorkOf(*cost));
-  if (bound.ok()) {
-    result.bound = *bound;
-  } else {
-    result.bound_error = bound.status().message();
-  }
   result.own = conv->work();
-  if (result.own.transforms) {
-    const Result<roofline::Bound> own = roofline::BoundOf(machine, result.roof_isa, result.threads, result.own);
-    if (own.ok()) result.own_bound = *own;
-  }
+  AddBounds(machine, result);
   result.dense = DenseBeside(request, machine, result.roof_isa);
   result.desc = desc;
   if (result.bound && !result.whole_machine && result.isa != Isa::kNone) {

@@ -99,6 +99,10 @@ class TextWriter {
       return;
     }
     const roofline::Bound& bound = *e_.bound;
+    if (e_.desc.n == 0) {
+      Line("no work", "a batch of 0: nothing is read or written, what is measured is the call");
+      return;
+    }
     const double reachable = Ratio(bound.compute_us, bound.bound_us) * 100;
     std::string share = fmt::format("{:.3g} % of the peak can be reached", reachable);
     if (reachable < 100 && e_.cost.bytes > 0) {
@@ -134,7 +138,7 @@ class TextWriter {
     Line("measured",
          fmt::format("{:.3f} us [{:.3f}, {:.3f}], {:.1f} GFLOP/s{}", time.median, time.ci_low, time.ci_high,
                      e_.cost.flops_valid / time.median * 1e-3,
-                     here ? ShareOfBound(bound.bound_us, time.median) : ""));
+                     here && bound.bound_us > 0 ? ShareOfBound(bound.bound_us, time.median) : ""));
     if (e_.measured->busy_cpus >= bench::kBusyCpus) {
       Line("",
            fmt::format("other work kept {:.1f} CPUs busy meanwhile: do not trust this time", e_.measured->busy_cpus));

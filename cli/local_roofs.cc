@@ -81,14 +81,9 @@ std::vector<Isa> MeasurableIsas() {
   return isas;
 }
 
-LocalRoofs GetLocalRoofs(const RoofRequest& request, Progress& progress) {
-  LocalRoofs local;
-  if (request.policy == RoofPolicy::kCacheOnly) {
-    ReadCacheOnly(local);
-    return local;
-  }
-  const double seconds = request.quick ? kQuickSeconds : kFullSeconds;
-  ProgressRelay relay(progress, seconds * static_cast<double>(request.threads.size()));
+namespace {
+
+roofline::LocalMachineOptions OptionsOf(const RoofRequest& request) {
   roofline::LocalMachineOptions options;
   options.isas = request.isas.empty() ? MeasurableIsas() : request.isas;
   options.threads = request.threads;
@@ -97,14 +92,27 @@ LocalRoofs GetLocalRoofs(const RoofRequest& request, Progress& progress) {
   options.poll = [] {
     if (Interrupted()) throw MeasurementInterrupted();
   };
-  bench::CpuTimes before = bench::ReadCpuTimes();
-  options.busy_cpus = [&before] {
+  options.busy_cpus = [before = bench::ReadCpuTimes()]() mutable {
     const bench::CpuTimes now = bench::ReadCpuTimes();
     const double busy = bench::BusyCpusBetween(before, now);
     before = now;
     return busy;
   };
   options.busy_from = bench::kBusyCpus;
+  return options;
+}
+
+}  // namespace
+
+LocalRoofs GetLocalRoofs(const RoofRequest& request, Progress& progress) {
+  LocalRoofs local;
+  if (request.policy == RoofPolicy::kCacheOnly) {
+    ReadCacheOnly(local);
+    return local;
+  }
+  const double seconds = request.quick ? kQuickSeconds : kFullSeconds;
+  ProgressRelay relay(progress, seconds * static_cast<double>(request.threads.size()));
+  roofline::LocalMachineOptions options = OptionsOf(request);
   options.progress = [&relay](const std::string& what, double done) { relay(what, done); };
 
   const bench::ScopedTeamSize team(

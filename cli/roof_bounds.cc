@@ -178,9 +178,7 @@ bench::ShareProbe RoofBounds::ProbeFor(const ConvCost& cost, const AlgorithmWork
   const bool hot = mode == bench::CacheMode::kHot;
   const roofline::Work work = roofline::WorkOf(cost);
   const Result<roofline::Bound> bound =
-      own.transforms ? roofline::BoundOf(machine_, isa, threads, own)
-      : hot          ? roofline::BoundOf(machine_, isa, threads, work)
-                     : roofline::ColdBoundOf(machine_, isa, threads, cost, mode == bench::CacheMode::kColdWeights);
+      own.transforms ? BoundOfOwn(cost, own, isa, threads, mode, 0) : HotOrColdBound(cost, isa, threads, mode, 0);
   if (!bound.ok() || DayPeak(machine_.roofs, isa, threads) == nullptr) return {};
   // Where only the weights are to be cold a stream would push out what is to be warm.
   return MakeProbe(isa, threads, *bound, own.transforms ? roofline::Mix::kCopy : NearestMix(work), hot);
@@ -236,12 +234,19 @@ Result<roofline::Bound> RoofBounds::DirectBound(const ConvCost& cost, const Algo
 }
 
 // Of an algorithm that does something else than the direct sum.
-Result<roofline::Bound> RoofBounds::OwnBound(const AlgorithmWork& own, Isa isa, int threads, double time_us,
-                                             double peak_gflops) {
-  Result<roofline::Bound> bound = roofline::BoundOf(machine_, isa, threads, own, peak_gflops);
-  if (!bound.ok() || bound->memory_us <= kNearMemoryBound * time_us) return bound;
+Result<roofline::Bound> RoofBounds::OwnBound(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
+                                             double time_us, bench::CacheMode mode, double peak_gflops) {
+  Result<roofline::Bound> bound = BoundOfOwn(cost, own, isa, threads, mode, peak_gflops);
+  const bool again = bound.ok() && bound->memory_us > kNearMemoryBound * time_us;
+  if (!again || mode != bench::CacheMode::kHot) return bound;
   MeasureBandwidthAt(bound->bytes, isa, threads);
-  return roofline::BoundOf(machine_, isa, threads, own, peak_gflops);
+  return BoundOfOwn(cost, own, isa, threads, mode, peak_gflops);
+}
+
+Result<roofline::Bound> RoofBounds::BoundOfOwn(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
+                                               bench::CacheMode mode, double peak_gflops) const {
+  if (mode == bench::CacheMode::kHot) return roofline::BoundOf(machine_, isa, threads, own, peak_gflops);
+  return roofline::ColdBoundOf(machine_, isa, threads, cost, own, mode == bench::CacheMode::kColdWeights, peak_gflops);
 }
 
 bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
@@ -263,7 +268,7 @@ bench::BoundResult RoofBounds::EndCase(const ConvCost& cost, const AlgorithmWork
   result.disturbed = peak.disturbed;
   result.core_share = time.core_share > 0 ? time.core_share : CoreShare(*day);
   if (!own.transforms) return result;
-  Result<roofline::Bound> of_algorithm = OwnBound(own, isa, threads, time_us, peak.gflops);
+  Result<roofline::Bound> of_algorithm = OwnBound(cost, own, isa, threads, time_us, mode, peak.gflops);
   if (!of_algorithm.ok()) return result;
   if (Lengthen(level_share, time_us, *of_algorithm)) result.roof_share = level_share;
   result.own_bound_us = of_algorithm->bound_us;

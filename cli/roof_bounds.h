@@ -92,7 +92,10 @@ class RoofBounds : public bench::Bounds {
                                          double peak_gflops) const;
   Result<roofline::Bound> DirectBound(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
                                       double time_us, bench::CacheMode mode, double peak_gflops);
-  Result<roofline::Bound> OwnBound(const AlgorithmWork& own, Isa isa, int threads, double time_us, double peak_gflops);
+  Result<roofline::Bound> OwnBound(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads, double time_us,
+                                   bench::CacheMode mode, double peak_gflops);
+  Result<roofline::Bound> BoundOfOwn(const ConvCost& cost, const AlgorithmWork& own, Isa isa, int threads,
+                                     bench::CacheMode mode, double peak_gflops) const;
 
   roofline::Machine machine_;  // its roofs rise when something faster is seen
   Isa fallback_;

@@ -165,10 +165,11 @@ Result<Bound> ColdBoundOf(const Machine& machine, Isa isa, int threads, const Co
   return bound;
 }
 
-Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const AlgorithmWork& work,
-                      double peak_gflops_now) {
-  Result<Bound> bound = BoundOf(machine, isa, threads, Work{work.flops, work.load_bytes, work.store_bytes, false},
-                                peak_gflops_now);
+namespace {
+
+// Intermediates go through the level that holds them, whatever was cold before the call.
+Result<Bound> WithIntermediates(const Machine& machine, Isa isa, int threads, const AlgorithmWork& work,
+                                Result<Bound> bound) {
   if (!bound.ok()) return bound;
   const double gb_per_s =
       MixBandwidth(machine.roofs, isa, threads, StoreShare(Mix::kCopy), std::max(work.block_bytes, 1.0));
@@ -181,6 +182,26 @@ Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const Algori
   bound->bound_us = std::max(bound->compute_us, bound->memory_us);
   bound->binding = bound->compute_us >= bound->memory_us ? Binding::kCompute : BindingOf(bound->level);
   return bound;
+}
+
+}  // namespace
+
+Result<Bound> BoundOf(const Machine& machine, Isa isa, int threads, const AlgorithmWork& work,
+                      double peak_gflops_now) {
+  return WithIntermediates(machine, isa, threads, work,
+                           BoundOf(machine, isa, threads, Work{work.flops, work.load_bytes, work.store_bytes, false},
+                                   peak_gflops_now));
+}
+
+Result<Bound> ColdBoundOf(const Machine& machine, Isa isa, int threads, const ConvCost& cost, const AlgorithmWork& work,
+                          bool weights_only, double peak_gflops_now) {
+  ConvCost own = cost;
+  own.flops_valid = work.flops;
+  own.weights_bytes = std::max(0.0, work.load_bytes - cost.src_bytes - cost.residual_bytes);
+  own.dst_bytes = work.store_bytes;
+  own.bytes = own.src_bytes + own.weights_bytes + own.dst_bytes + own.residual_bytes;
+  return WithIntermediates(machine, isa, threads, work,
+                           ColdBoundOf(machine, isa, threads, own, weights_only, peak_gflops_now));
 }
 
 double LevelBandwidth(const Roofs& roofs, Isa isa, int threads, Level level, Mix mix) noexcept {

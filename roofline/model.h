@@ -56,6 +56,10 @@ double FootprintInMemory(const Machine& machine, Isa isa, int threads, double by
 // wherever its own footprint fits (the two streams one after the other), else everything comes from memory.
 Result<Bound> ColdBoundOf(const Machine& machine, Isa isa, int threads, const ConvCost& cost, bool weights_only,
                           double peak_gflops_now = 0);
+// The same of an algorithm that does something else than the direct sum: what it loads beyond source and residuals are
+// its packed weights.
+Result<Bound> ColdBoundOf(const Machine& machine, Isa isa, int threads, const ConvCost& cost, const AlgorithmWork& work,
+                          bool weights_only, double peak_gflops_now = 0);
 
 // The bound of an algorithm that does something else than the direct sum: its own FLOPs, its compulsory bytes with the
 // weights as they are packed, and its intermediates, copied once at the footprint of a block. Its `bytes` are the

@@ -216,5 +216,20 @@ TEST(Duel, Verdicts) {
   EXPECT_EQ(Compare({}, 0).verdict, Verdict::kAmbiguous);
 }
 
+// Beside other work one side may have been slowed by what that took, and no more.
+TEST(Duel, AllowsForWhatOthersTook) {
+  TimeStats ours;
+  EXPECT_EQ(JudgeOnBusyMachine(2, 2.1, 0, ours), Verdict::kAmbiguous) << "nothing was probed";
+  ours.core_share = 0.8;
+  EXPECT_EQ(JudgeOnBusyMachine(2, 2.1, 0, ours), Verdict::kFaster);
+  EXPECT_EQ(JudgeOnBusyMachine(1.26, 1.3, 0, ours), Verdict::kAmbiguous);
+  EXPECT_EQ(JudgeOnBusyMachine(0.5, 0.55, 0, ours), Verdict::kSlower);
+  EXPECT_EQ(JudgeOnBusyMachine(0.999, 1.001, 0, ours), Verdict::kAmbiguous) << "one may be slower by a fifth";
+  ours.core_share = 1.02;
+  EXPECT_EQ(JudgeOnBusyMachine(0.999, 1.001, 0, ours), Verdict::kSame) << "another core is busy";
+  ours.roof_share = 0.5;
+  EXPECT_EQ(JudgeOnBusyMachine(1.9, 2, 0, ours), Verdict::kAmbiguous);
+}
+
 }  // namespace
 }  // namespace rafter::bench

@@ -57,6 +57,29 @@ class PlanModelTest : public testing::Test {
   Isa isa_ = EffectiveIsa();
 };
 
+// Flushed activations are charged at the rate of the reader that was measured, weights as a stream.
+TEST_F(PlanModelTest, ColdCallsWaitForActivations) {
+  const ConvDesc desc = ParseDescriptor("mb1ic64ih56oc64oh56kh1").value().desc;
+  const ConvProblem problem = Validate(desc).value();
+  const double activations = 2 * 4.0 * 64 * 56 * 56;
+  BoundResult bound;
+  bound.peak_gflops = 100;
+  bound.bound_us = bound.compute_us = 257;
+  bound.memory_us = 50;
+  bound.binding = "compute";
+  bound.data_level = "DRAM";
+  const auto model = [&](CacheMode mode) {
+    return ModelPlan({&problem, "pointwise", isa_, 1, Accuracy::kDefault, mode, 10}, bound);
+  };
+  EXPECT_EQ(UsOf(model(CacheMode::kHot), "cold start"), 0);
+  EXPECT_EQ(UsOf(model(CacheMode::kColdWeights), "cold start"), 0);
+  const double waited = UsOf(model(CacheMode::kCold), "cold start");
+  EXPECT_NEAR(waited, 1 + activations / 11e3, 1e-6);
+  EXPECT_GT(model(CacheMode::kCold).model_us, model(CacheMode::kHot).model_us);
+  bound.binding = "DRAM", bound.bound_us = bound.memory_us = 400;
+  EXPECT_LT(UsOf(model(CacheMode::kCold), "cold start"), 1) << "the bound has charged them";
+}
+
 TEST_F(PlanModelTest, BoundAndLossesAddUp) {
   for (const char* text : {"mb1ic64ih56oc64oh56kh3ph1", "mb1ic256ih14oc256oh14kh3ph1", "mb1ic64ih56oc256oh56kh1",
                            "mb1g32ic32ih112oc32oh112kh3ph1", "mb1ic64ih28oc5oh28kh3ph1", "mb1ic3ih32oc8oh32kh3ph1",

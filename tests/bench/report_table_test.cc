@@ -53,6 +53,15 @@ TEST(ReportTable, MarksABoundOfItsOwn) {
 }
 
 // A name that is too long is cut: what follows stays in its column.
+TEST(ReportTable, SaysWhereNothingWasToBeDone) {
+  CaseResult result;
+  result.time = Summarize({0.01});
+  result.no_work = true;
+  EXPECT_NE(TableRow(result, {}).find("no work"), std::string::npos);
+  result.no_work = false;
+  EXPECT_EQ(TableRow(result, {}).find("no work"), std::string::npos);
+}
+
 TEST(ReportTable, LongNamesMoveNoColumn) {
   std::vector<CaseResult> cases = MakeCases();
   TableOptions options;

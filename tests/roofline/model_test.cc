@@ -227,5 +227,22 @@ TEST(ColdBoundOf, TakesColdBytesFromMemory) {
   EXPECT_FALSE(ColdBoundOf({}, Isa::kAvx2, 1, cost, false).ok());
 }
 
+// Of an algorithm with packed weights of its own size.
+TEST(ColdBoundOf, TakesTheAlgorithmsOwnWeights) {
+  const Machine machine = MadeUpMachine();
+  ConvCost cost;
+  cost.flops_valid = 1;
+  cost.src_bytes = cost.dst_bytes = 4e3;
+  cost.weights_bytes = 8e3;
+  cost.bytes = 16e3;
+  AlgorithmWork work{true, 1, 4e3 + 32e3, 4e3, 0, 0};
+  const Bound direct = ColdBoundOf(machine, Isa::kAvx2, 1, cost, true).value();
+  const Bound own = ColdBoundOf(machine, Isa::kAvx2, 1, cost, work, true).value();
+  const double memory = MixBandwidth(machine.roofs, Isa::kAvx2, 1, 0, 1e12);
+  EXPECT_NEAR(own.memory_us - direct.memory_us, 24e3 / memory * 1e-3, 1e-9);
+  EXPECT_EQ(own.binding, Binding::kDram);
+  EXPECT_LT(BoundOf(machine, Isa::kAvx2, 1, work).value().memory_us, own.memory_us);
+}
+
 }  // namespace
 }  // namespace rafter::roofline
