@@ -57,7 +57,7 @@ Interval MedianInterval(std::span<const double> sorted) {
   return {sorted[rank], sorted[count - 1 - rank]};
 }
 
-Interval BootstrapMedianInterval(std::span<const double> values, int resamples, uint64_t seed) {
+Interval BootstrapMedianInterval(std::span<const double> values, int resamples, uint64_t seed, double tail) {
   if (values.empty()) return {};
   std::mt19937_64 random(seed);
   std::vector<double> medians, resample(values.size());
@@ -71,7 +71,7 @@ Interval BootstrapMedianInterval(std::span<const double> values, int resamples, 
     medians.push_back(MedianInPlace(resample));
   }
   std::sort(medians.begin(), medians.end());
-  return {SortedQuantile(medians, kTail), SortedQuantile(medians, 1 - kTail)};
+  return {SortedQuantile(medians, tail), SortedQuantile(medians, 1 - tail)};
 }
 
 double GeometricMean(std::span<const double> values) {

@@ -27,10 +27,10 @@ double Median(std::vector<double> values);
 // 6 values it is the whole range.
 Interval MedianInterval(std::span<const double> sorted);
 
-// 95 % percentile bootstrap interval of the median over `resamples` resamplings; deterministic for
-// a seed.
+// Percentile bootstrap interval of the median over `resamples` resamplings, of 95 % unless `tail` (outside of it on
+// each side) says something else; deterministic for a seed.
 Interval BootstrapMedianInterval(std::span<const double> values, int resamples = 1000,
-                                 uint64_t seed = 1);
+                                 uint64_t seed = 1, double tail = 0.025);
 
 double GeometricMean(std::span<const double> values);  // all > 0; 1 when empty
 

@@ -216,6 +216,17 @@ TEST(Duel, Verdicts) {
   EXPECT_EQ(Compare({}, 0).verdict, Verdict::kAmbiguous);
 }
 
+// The same spread that many pairs prove is no proof from a few.
+TEST(Duel, FewPairsMustBeClearer) {
+  std::vector<double> few, many;
+  for (int i = 0; i < 24; ++i) few.push_back(-0.0195 + 0.003 * (i % 2 == 0 ? 1 : -1));
+  for (int i = 0; i < 4; ++i) many.insert(many.end(), few.begin(), few.end());
+  EXPECT_EQ(Compare(many, 0).verdict, Verdict::kSlower);
+  EXPECT_EQ(Compare(few, 0).verdict, Verdict::kAmbiguous);
+  for (double& one : few) one -= 0.03;
+  EXPECT_EQ(Compare(few, 0).verdict, Verdict::kSlower) << "5 % are seen";
+}
+
 // Beside other work one side may have been slowed by what that took, and no more.
 TEST(Duel, AllowsForWhatOthersTook) {
   TimeStats ours;
