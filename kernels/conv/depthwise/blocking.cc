@@ -404,6 +404,18 @@ RowTile FindRowTile(const Axis& rows, int64_t tile_rows, int64_t index) {
   return tile;
 }
 
+// A few tall blocks of rows are made lower where that gives all threads as many: with two threads, 28 rows in three
+// blocks of 10 take 1.1 to 1.3 times as long as in four of 7 (100@28, 96@56 stride 2, Zen 3).
+void EvenRowTiles(const Geometry& g, int threads, ChannelBlocking& b) {
+  const auto units = [&](int64_t rows) { return g.n * CountRowTiles(g.rows, rows); };
+  if (!b.goes_down() || units(b.tile_rows) < threads || units(b.tile_rows) >= kManyRowTiles * threads) return;
+  for (int64_t rows = b.tile_rows; rows > b.tile_rows / 2; --rows) {
+    if (units(rows) % threads != 0) continue;
+    b.tile_rows = CeilDiv(g.rows.outputs(0), CeilDiv(g.rows.outputs(0), rows));
+    return;
+  }
+}
+
 ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineModel& machine,
                                       int threads) {
   const jit::IsaInfo& info = jit::GetIsaInfo(isa);
@@ -421,6 +433,7 @@ ChannelBlocking ChooseChannelBlocking(const Geometry& g, Isa isa, const MachineM
   b.staged_pixel = g.transposes ? kTransposedChannels : kStagedPixel;
   ChooseTile(g, info, kept, machine, b);
   GoSideways(g, lanes, machine, threads, b);
+  if (threads > 1 && IsDense(g)) EvenRowTiles(g, threads, b);
   const int64_t units = g.n * CountRowTiles(g.rows, b.tile_rows);
   if (b.stages) b.staged_bytes = StagedBytes(g, b);
   b.strip_vecs =

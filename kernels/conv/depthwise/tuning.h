@@ -233,6 +233,9 @@ inline constexpr double kLargeBandLosses = 1.25, kBandChainCycles = 4;
 // Model: per tap of an output vector, per output vector, per row.
 inline constexpr double kLineTapCycles = 0.7, kLineVectorCycles = 1.5, kLineCycles = 20;
 
+// Blocks of rows per thread beyond which a thread that has one more hardly matters.
+inline constexpr int64_t kManyRowTiles = 4;
+
 }  // namespace rafter::depthwise
 
 #endif  // RAFTER_KERNELS_CONV_DEPTHWISE_TUNING_H_
