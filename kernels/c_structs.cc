@@ -66,9 +66,7 @@ Status CheckFlag(const std::string& field, int32_t value) {
 }
 
 TensorFormat ToFormat(const rafter_format& format) {
-  // The C++ type has 8 bits: 256 must not become 0.
-  const bool known = format.layout >= RAFTER_NHWC && format.layout <= RAFTER_NCHW8C;
-  return {static_cast<Layout>(known ? format.layout : 255), ToStrides(format.strides)};
+  return {static_cast<Layout>(format.layout), ToStrides(format.strides)};
 }
 
 Result<ConvDesc> ToDesc(const rafter_conv_desc* given) {

@@ -59,7 +59,7 @@ Result<Struct> ElementOf(const Struct* array, size_t index, size_t bytes, const 
 // A field that is 0 or 1: anything else is most likely not initialised.
 Status CheckFlag(const std::string& field, int32_t value);
 
-// All strides zero: dense. A layout that does not exist stays one (255), which no description passes with.
+// All strides zero: dense. A layout that does not exist stays one, which no description passes with.
 TensorFormat ToFormat(const rafter_format& format);
 
 // Null options are the defaults. May throw bad_alloc.

@@ -191,7 +191,7 @@ TEST(CObjects, OfAnotherKindAreRefused) {
   rafter_eltwise_destroy(reinterpret_cast<rafter_eltwise*>(garbage.data()));
 }
 
-// A layout is 32 bits here and 8 bits in C++.
+// Any number fits into a layout.
 TEST(CObjects, LayoutsThatDoNotExistAreRefused) {
   for (const int32_t layout : {-1, 4, 255, 256, 257, 1 << 16, INT32_MIN, INT32_MAX}) {
     rafter_conv_desc desc;
