@@ -30,6 +30,11 @@ class Chooser {
   bool StaysInL3(double bytes) const {
     return bytes <= static_cast<double>(machine_.l3_bytes) * (machine_.l3_shared ? kSharedL3Share : kL3Share);
   }
+  // Each thread reads all weights.
+  int64_t LeastTilesPerThread() const {
+    const bool again = weights_ <= static_cast<double>(machine_.l2_bytes) * kReadAgainL2s;
+    return again ? kLeastTilesReadAgain : kLeastTilesPerThread;
+  }
   bool HasFewWeights() const { return weights_ <= static_cast<double>(machine_.l2_bytes) * kFewWeightsL2Share; }
   // Cycles on one thread.
   double ProductCycles(int64_t tiles) const;
@@ -153,7 +158,7 @@ void Chooser::ChooseThreads(Blocking& b) const {
   const int64_t items = b.blocks * (layout_.groups / b.groups);
   if (items >= kLeastItems * threads_ || items % threads_ == 0) return;
   const int64_t blocks = CeilDiv(CeilDiv(items, threads_) * threads_, layout_.groups);
-  if (blocks <= b.units && StaysInL3(weights_) && g_.tiles / blocks >= kLeastTilesPerThread) {
+  if (blocks <= b.units && StaysInL3(weights_) && g_.tiles / blocks >= LeastTilesPerThread()) {
     b.blocks = blocks;
   } else if (layout_.vecs >= 2 * threads_) {
     b.split = SplitOfBlocks(b);

@@ -89,6 +89,11 @@ inline constexpr int64_t kStagedOutputBytes = 32 << 10;
 inline constexpr int64_t kLeastItems = 4;
 // Threads share the tiles and channels of a block where whole blocks would have fewer tiles than this.
 inline constexpr int64_t kLeastTilesPerThread = 10;
+// … of weights of up to so many L2s than this. 2 threads of 8 tiles each, Zen 3, times as fast: 268 to 12 at 16x16 1.28
+// (NCHW 1.87), 160 to 12 1.32 (2.0), 64 to 24 at 14x14 1.27 (1.78), 100 to 8 at 15x15 1.18 (2.7), 32 to 32 at 16x16
+// 1.20 (0.99), 64 to 64 at 14x14 1.17 (0.99); but 256 to 256 at 14x14 0.90.
+inline constexpr int64_t kLeastTilesReadAgain = 7;
+inline constexpr double kReadAgainL2s = 2;
 // Threads that share the output channels of a block transform its inputs each for itself, where V fills at most this
 // share of L2 and they are few, instead of one part each. Zen 3, 2 threads, GFLOP/s (effective) of 1, of 2 that share,
 // of 2 that repeat: 64@7 167, 227, 253; 128@7 190, 307, 336; 64@14 186, 276, 305; 128@14 218, 368, 386; 256@14 (V 590
