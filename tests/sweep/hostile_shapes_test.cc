@@ -73,6 +73,22 @@ TEST(HostileShapes, EndlessPaddingIsPlannedAtOnce) {
   }
 }
 
+TEST(HostileShapes, EndlessKernelsArePlannedAtOnce) {
+  for (const Layout layout : {Layout::kNhwc, Layout::kNchw, Layout::kNchw8c}) {
+    for (const int64_t groups : {1, 8}) {
+      for (const bool wide : {false, true}) {
+        constexpr int64_t kSize = 400'000'000;  // minutes and gigabytes, were it not
+        ConvDesc desc;
+        desc.groups = groups, desc.ic = desc.oc = 8, desc.in = {8, 8};
+        desc.kernel = wide ? Size2{1, kSize} : Size2{kSize, 1};
+        (wide ? desc.pad.right : desc.pad.bottom) = kSize;
+        desc.src.layout = layout, desc.dst.layout = Layout::kNchw;
+        EXPECT_TRUE(Conv::Create(desc, {.threads = 1}).ok()) << LayoutName(layout) << " " << groups << " " << wide;
+      }
+    }
+  }
+}
+
 TEST(HostileShapes, StrideBeyondTheKernel) {
   Check(Desc(1, 1, 20, 20, {11, 1, 3, 1, 0, 0}, {11, 1, 3, 1, 0, 0}));
   Check(Desc(2, 1, 16, 30, {9, 2, 5, 1, 0, 0}, {9, 2, 4, 1, 1, 0}));

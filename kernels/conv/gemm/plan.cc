@@ -19,6 +19,8 @@ bool PlanesAreDense(const Strides& s, const ConvProblem& p) { return p.oh == 1 |
 
 // Padding, strides and dilations beyond this are left to others: byte offsets stay far within 64 bits.
 constexpr int64_t kMaxStep = int64_t{1} << 32;
+// There is a table of the kernel's columns.
+constexpr int64_t kMaxColumns = int64_t{1} << 16;
 
 const char* Refuse(const ConvProblem& problem, const PlanContext& context) {
   if (context.isa == Isa::kNone) return "needs AVX2 and executable memory";
@@ -31,6 +33,7 @@ const char* Refuse(const ConvProblem& problem, const PlanContext& context) {
       return "planes of a residual have gaps between their rows";
     }
   }
+  if (d.kernel.w > kMaxColumns) return "the kernel has more than 65536 columns";
   for (const int64_t step : {d.pad.top, d.pad.left, d.pad.bottom, d.pad.right, d.stride.h, d.stride.w,
                              d.dilation.h, d.dilation.w, d.in.h, d.in.w, problem.oh, problem.ow}) {
     if (step > kMaxStep) return "padding, strides or dilations lead beyond 64-bit byte offsets";
