@@ -8,7 +8,9 @@ unsigned char ByteAt(std::string_view text, size_t at) { return static_cast<unsi
 
 // U+0080 to U+009F, which terminals take as commands, too.
 bool IsLateControl(std::string_view text, size_t at) {
-  return ByteAt(text, at) == 0xc2 && at + 1 < text.size() && ByteAt(text, at + 1) < 0xa0;
+  if (ByteAt(text, at) != 0xc2 || at + 1 >= text.size()) return false;
+  const unsigned char next = ByteAt(text, at + 1);
+  return next >= 0x80 && next < 0xa0;  // others do not belong to it
 }
 
 // Bytes of the printable character that begins at `at`; 0: there is none. Of UTF-8 the forms suffice: a terminal

@@ -31,6 +31,8 @@ TEST(Printable, FindsControlCharacters) {
   EXPECT_EQ(FindControl("a b\t\r\n\v\fé"), std::string_view::npos);
   EXPECT_EQ(FindControl("ab\x1b"), 2u);
   EXPECT_EQ(FindControl("\x7f"), 0u);
+  EXPECT_EQ(FindUnprintable("a\xc2\x9b" "31m"), 1u);
+  EXPECT_EQ(FindUnprintable("a\xc2\"\xc2"), std::string_view::npos);  // halves of characters
 }
 
 }  // namespace
