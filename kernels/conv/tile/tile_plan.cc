@@ -256,7 +256,8 @@ std::string TilePlan::Describe() const {
   line("rows per pass over the channels: " + std::to_string(blocking_.units_per_chunk) + " of " +
        std::to_string(geometry_.n * geometry_.out.h * stretches_.count));
   line("threads: " + std::to_string(blocking_.threads) + ", which share " + std::to_string(work_items()) +
-       " items of work (chunks of rows x channel tiles x " + std::to_string(blocking_.parts) + ")");
+       " items of work (chunks of rows" +
+       (blocking_.takes_whole_chunks ? ")" : " x channel tiles x " + std::to_string(blocking_.parts) + ")"));
   if (const Staging& s = blocking_.staging; s.used()) {
     line("inputs: copied first, " +
          (s.gathers() ? "all channels of the pixels of a pass"
