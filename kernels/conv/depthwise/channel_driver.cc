@@ -6,8 +6,6 @@
 //       for each block of output rows      of one phase and image; staged where pixels alias
 //         for each phase of the columns
 //           for each run of tiles          one kernel call; sideways: one per tile
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -17,6 +15,7 @@
 #include "kernels/lane_masks.h"
 #include "kernels/shift.h"
 #include "kernels/sizes.h"
+#include "kernels/store_choice.h"
 #include "runtime/parallel.h"
 
 namespace rafter::depthwise {
@@ -414,7 +413,7 @@ void ChannelDriver::Run(Range units, Range strips) {
       if (!b.vectors[run].is_padding()) run_units(run, 0, b.vectors[run].vecs);
     }
   }
-  if (args_.streams) _mm_sfence();  // streamed stores are not ordered with what the thread does next
+  if (args_.streams) FinishStores();
 }
 
 void ChannelPlan::Run(const ConvCall& call) const noexcept {

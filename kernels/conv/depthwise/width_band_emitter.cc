@@ -116,16 +116,20 @@ void WidthEmitter::EmitRun(int index) {
   spec_.vecs = static_cast<uint8_t>(most_vecs_), spec_.flags = shared, spec_.first_taps = spec_.last_taps = 0;
 }
 
+jit::Address WidthEmitter::RunField(int index, size_t offset) const {
+  return a_.qword[scratch_ + static_cast<int>(static_cast<size_t>(index) * sizeof(WidthBandRun) + offset)];
+}
+
+void WidthEmitter::CopyRunField(int index, size_t from, size_t to) {
+  a_.mov(lanes_, RunField(index, from));
+  a_.mov(arg(to), lanes_);
+}
+
 // Where tiles of bands that reach outside enter: at the first input row inside the image, or, without any, at the end.
 void WidthEmitter::StartRun(int index, const std::deque<Label>& enter, const Label& finish) {
   const int rows = static_cast<int>(enter.size());
-  const auto field = [&](size_t offset) {
-    return a_.qword[scratch_ + static_cast<int>(static_cast<size_t>(index) * sizeof(WidthBandRun) + offset)];
-  };
-  const auto copy = [&](size_t from, size_t to) {
-    a_.mov(lanes_, field(from));
-    a_.mov(arg(to), lanes_);
-  };
+  const auto field = [&](size_t offset) { return RunField(index, offset); };
+  const auto copy = [&](size_t from, size_t to) { CopyRunField(index, from, to); };
   a_.mov(scratch_, ARG(runs));
   copy(offsetof(WidthBandRun, tiles), offsetof(WidthArgs, tiles_left));
   a_.mov(lanes_, field(offsetof(WidthBandRun, src_begin)));

@@ -59,6 +59,9 @@ class WidthEmitter {
   void StartBand();
   void NextBand(int rows);
   void EmitRun(int index);
+  // A field of a run, and its way to the arguments; scratch_ holds the runs.
+  jit::Address RunField(int index, size_t offset) const;
+  void CopyRunField(int index, size_t from, size_t to);
   void StartRun(int index, const std::deque<jit::Label>& enter, const jit::Label& finish);
   void EmitBandTile(std::deque<jit::Label>& enter, jit::Label& finish);
   void PrefetchRow(int rows_ahead);

@@ -54,13 +54,8 @@ void WidthEmitter::EmitLineRun(int index, bool inside) {
 }
 
 void WidthEmitter::StartLineRun(int index) {
-  const auto field = [&](size_t offset) {
-    return a_.qword[scratch_ + static_cast<int>(static_cast<size_t>(index) * sizeof(WidthBandRun) + offset)];
-  };
-  const auto copy = [&](size_t from, size_t to) {
-    a_.mov(lanes_, field(from));
-    a_.mov(arg(to), lanes_);
-  };
+  const auto field = [&](size_t offset) { return RunField(index, offset); };
+  const auto copy = [&](size_t from, size_t to) { CopyRunField(index, from, to); };
   a_.mov(scratch_, ARG(runs));
   a_.mov(row_, field(offsetof(WidthBandRun, src_begin)));
   a_.mov(dst_row_, field(offsetof(WidthBandRun, dst_begin)));

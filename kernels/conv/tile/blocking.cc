@@ -272,8 +272,7 @@ void Chooser::LimitToStage(Blocking& b) const {
 void Chooser::ChoosePasses(Blocking& b) const {
   const int64_t blocks = CeilDiv(g_.ic_g, SumBlock(g_.ic_g));
   b.channel_blocks_per_pass = blocks;
-  b.prefetches_weights = static_cast<double>(g_.groups * g_.oc_g * g_.ic_g * g_.taps()) * sizeof(float) >
-                         static_cast<double>(machine_.l2_bytes) * kL2Share;
+  b.prefetches_weights = g_.weight_bytes() > static_cast<double>(machine_.l2_bytes) * kL2Share;
   if (g_.taps() == 1) return;  // one long block
   const int64_t vecs = b.channels[0].oc_vecs;
   const int64_t block_bytes = vecs * isa_.vec_bytes * g_.taps() * SumBlock(g_.ic_g);
@@ -288,9 +287,8 @@ void Chooser::ChoosePasses(Blocking& b) const {
 // Threads take chunks of their own where that reads few weights twice: those that share pixels write to the same lines.
 void Chooser::SplitRows(Blocking& b) const {
   const int64_t units = g_.n * g_.out.h * b.segments;
-  const double weights = static_cast<double>(g_.groups * g_.oc_g * g_.ic_g * g_.taps()) * kFloat;
   if (threads_ == 1 || staging_.used() || units < 2 * threads_) return;
-  if (weights > static_cast<double>(machine_.l2_bytes) * kL2Share) return;
+  if (g_.weight_bytes() > static_cast<double>(machine_.l2_bytes) * kL2Share) return;
   const int64_t chunks = CeilDiv(CeilDiv(units, b.units_per_chunk), threads_) * threads_;
   b.units_per_chunk = CeilDiv(units, chunks);
   b.takes_whole_chunks = b.takes_whole_chunks || b.predicted_us < kWholeChunksUs * threads_;

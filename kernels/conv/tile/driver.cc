@@ -47,6 +47,10 @@ class TileDriver {
   }
 
   void RunItem(int64_t item);
+  // After the last item.
+  void Finish() const {
+    if (plan_.blocking_.stores != Stores::kCached) FinishStores();
+  }
 
  private:
   static float* StageOf(const TilePlan& plan, const ConvCall& call, int thread) {
@@ -207,7 +211,6 @@ void TileDriver::RunItem(int64_t item) {
   const Range units = plan_.Chunk(chunk);
   const Range part = SplitRange(units.end - units.begin, b.parts, item % b.parts);
   RunPasses({units.begin + part.begin, units.begin + part.end}, tile + 1 < tiles);
-  if (args_.stream) FinishStores();
 }
 
 // All channels of a chunk.
@@ -220,7 +223,6 @@ void TileDriver::RunChunk(int64_t chunk) {
     RunPasses(units, tile_ + 1 < tiles);
   }
   if (plan_.stages_outputs()) output_stage_.Flush();
-  if (plan_.blocking_.stores != Stores::kCached) FinishStores();
 }
 
 void TileDriver::RunPasses(Range units, bool has_next_tile) {
@@ -300,14 +302,14 @@ void TilePlan::Run(const ConvCall& call) const noexcept {
   if (threads == 1) {
     TileDriver driver(*this, call, 0);
     for (int64_t item = 0; item < items; ++item) driver.RunItem(item);
-    return;
+    return driver.Finish();
   }
   WorkShares shares(items, threads);
   RunOnThreads(*call.pool, threads, [&](int thread, int) {
     TileDriver driver(*this, call, thread);
     for (;;) {
       const Range range = shares.Take(thread);
-      if (range.begin == range.end) return;
+      if (range.begin == range.end) return driver.Finish();
       for (int64_t item = range.begin; item < range.end; ++item) driver.RunItem(item);
     }
   });

@@ -8,6 +8,7 @@
 
 #include "kernels/conv/problem.h"
 #include "kernels/conv/refusal.h"
+#include "kernels/sizes.h"
 
 namespace rafter::tile {
 
@@ -21,6 +22,8 @@ struct Geometry {
   PostOps post_ops;
 
   int64_t taps() const { return kernel.h * kernel.w; }
+  // Of all groups, without the padding of panels.
+  double weight_bytes() const { return static_cast<double>(groups * oc_g * ic_g * taps()) * kFloat; }
 };
 
 // The problem as it is: rows are image rows. `problem` must be one that LayoutRefusal accepts.

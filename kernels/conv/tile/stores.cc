@@ -28,10 +28,10 @@ bool HasWholeLines(const Geometry& g, const ChannelRuns& runs, int64_t vec_bytes
 
 // Dense pixels, and weights that may well be read again for each chunk.
 bool CanStage(const Geometry& g, const MachineModel& machine) {
-  const double weights = static_cast<double>(g.groups * g.oc_g * g.ic_g * g.taps()) * kFloat;
   const Strides& s = g.dst;
   return s.w == g.groups * g.oc_g && (g.out.h == 1 || s.h == g.out.w * s.w) &&
-         (g.n == 1 || s.n == g.out.h * g.out.w * s.w) && weights <= static_cast<double>(machine.l2_bytes) * kL2Share;
+         (g.n == 1 || s.n == g.out.h * g.out.w * s.w) &&
+         g.weight_bytes() <= static_cast<double>(machine.l2_bytes) * kL2Share;
 }
 
 }  // namespace
